@@ -91,6 +91,49 @@ def cable(workdir):
         expect([p['state'] for p in ask(fabric, 'drain')] == ['asked'], 'out, by tables that use it')
 
 
+def own_lft(found, name):
+    return list(next(s for s in found.switches if s.name == name).lft)
+
+
+@scenario('drain.lid')
+def lid(workdir):
+    """What a drained switch still is, as the pages say: it keeps its LFT until opensm starts anew, no other switch has an entry for
+    its LID, and the subnet manager reaches it. With all of its cables drained but one no packet passes it either, and its LID works."""
+    with Fabric(find_fabric('tree-2'), workdir) as fabric:
+        for start in 'first', 'restart':
+            with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=CONF, name=start,
+                        env={'OSM_CACHE_DIR': workdir}) as opensm:
+                opensm.wait_up()
+                if start == 'first':
+                    whole = judge(fabric, opensm, ours='dfsssp')
+                    ask(fabric, 'drain', 'spine-0')
+                found = fabric.tables()
+                spine = next(s for s in found.switches if s.name == 'spine-0')
+                lids = [l for l in found.lids if found.end_of[l].switch == found.switches.index(spine)]
+                expect(lids and all(s is spine or s.forward(l) == 255 for s in found.switches for l in lids),
+                       start + ': a switch has an entry for the LID of the drained one')
+                kept = own_lft(whole, 'spine-0') if start == 'first' else [255] * len(spine.lft)
+                expect(list(spine.lft) == kept, start + ': its own LFT is another one')
+                opensm.resweep()
+                expect(own_lft(fabric.tables(), 'spine-0') == kept, start + ': a sweep changes its own LFT')
+                if start == 'first':
+                    kill(opensm)
+                    continue
+                ask(fabric, 'undrain', '--all')
+                back = judge(fabric, opensm, ours='dfsssp')
+                expect(own_lft(back, 'spine-0') == own_lft(whole, 'spine-0'), 'it has other tables than before')
+                ports = sorted(back.switches[found.switches.index(spine)].next)
+                for port in ports[1:]:
+                    ask(fabric, 'drain', 'spine-0:%d' % port)
+                alone = fabric.tables()
+                expect(not alone.routes().problems, 'a LID is not reached: ' + str(alone.routes().problems[:1]))
+                there = alone.switches.index(next(s for s in alone.switches if s.name == 'spine-0'))
+                passing = [(s.name, l) for s in alone.switches for l in alone.lids if l not in lids
+                           and s.forward(l) in s.next and s.next[s.forward(l)][0] == there]
+                expect(not passing, 'packets pass a switch with one cable: %s' % passing[:3])
+        opensm.check_own_log()
+
+
 @scenario('drain.switch')
 def switch(workdir):
     """A spine; what would cut off hosts is refused; a restart, also by kill -9, keeps it."""
