@@ -416,11 +416,16 @@ void osr_qos_renew(struct engine_ctx *ctx)
 		vlarb |= vls_of(slot->used_vls, kind->mask) &
 			 ~osr_qos_served(&slot->qos, kind, 0, &missing);
 	}
-	/* A context or a callback that is not ours belongs to a plugin that wraps us, and stays. */
-	if (opt->use_optimized_slvl && re->context == ctx &&
-	    (!re->update_sl2vl || re->update_sl2vl == update_sl2vl))
-		re->update_sl2vl =
-			sl2vl || (opt->qos && loses_vls(ctx->plugin->osm)) ? update_sl2vl : NULL;
+	/*
+	 * Without QoS OpenSM would dump tables that no switch holds. A context or a callback that
+	 * is not ours belongs to a plugin that wraps us, and stays.
+	 */
+	if (re->context == ctx && (!re->update_sl2vl || re->update_sl2vl == update_sl2vl)) {
+		bool needed = opt->qos &&
+			      (!opt->use_optimized_slvl || sl2vl || loses_vls(ctx->plugin->osm));
+
+		re->update_sl2vl = needed ? update_sl2vl : NULL;
+	}
 	if (sl2vl)
 		osr_log(ctx->plugin->osm, osr_log_details(ctx->plugin),
 			"%s: OpenSM's qos_*_sl2vl options do not map the SLs in use to the VLs of "

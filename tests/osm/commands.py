@@ -12,8 +12,8 @@ import subprocess
 import tempfile
 
 from groups import join
-from judge import Claims, expect, ibdmchk, QOS, scenario
-from osmtest import COMMAND, Fabric, find_fabric, LOG_DUMPS, Opensm, osmroutes, patience, running, TOOLS, wait_for
+from judge import Claims, expect, ibdmchk, judge, QOS, say_ibdmchk, scenario
+from osmtest import COMMAND, Fabric, find_fabric, LOG_DUMPS, Opensm, osmroutes, patience, ROOT, running, Skip, TOOLS, wait_for
 
 
 # What differs from run to run.
@@ -488,3 +488,45 @@ def path_sl(workdir):
             expect(('verdict unknown: no path SLs are given' in text.stdout + text.stderr) == (not there),
                    '%s: check says %s' % (engine, text.stdout[-300:] + text.stderr))
         expect(free == (engine == 'dfsssp'), engine)
+
+
+def ask_ibdmchk(opensm):
+    """On what a running opensm has written, by the example of the page; the opinion of ibdmchk."""
+    folder, psl = opensm.dir, opensm.dump('psl')
+    with open(psl, 'w', encoding='utf-8') as file:
+        subprocess.run([os.path.join(ROOT, 'share', 'examples', 'path-sls'), folder], check=True, stdout=file)
+    sl2vl = opensm.dump('opensm-sl2vl.dump')
+    walked, free = say_ibdmchk(folder, psl, sl2vl if os.path.exists(sl2vl) else None)
+    with open(psl, encoding='utf-8') as file:
+        return walked, free, {line.split()[2] for line in file}
+
+
+@scenario('check.ibdmchk')
+def ibdmchk_live(workdir):
+    """Dumps of a running opensm, as they are: ibdmchk finds lanes by SL free of loops and a loop where there is one. Without QoS
+    the dumps are those of stock, with no SL2VL tables, which the switches do not have from OpenSM; they come with QoS."""
+    if not shutil.which('ibdmchk'):
+        raise Skip('ibdmchk is not installed')
+    for engine, free, lanes in ('dfsssp', True, 2), ('sssp', False, 1):
+        with running(workdir, 'dragonfly-12', engine, log_flags=LOG_DUMPS, name=engine,
+                     plugin_conf='[dfsssp]\nany_sl = off\n') as (fabric, opensm):
+            opensm.wait_quiet()
+            n = len({e.lid for e in fabric.tables().ends if e.host})
+            walked, said, sls = ask_ibdmchk(opensm)
+            expect(walked == n * (n - 1) and said == free and len(sls) >= lanes, '%s: %s' % (engine, (walked, said, sls)))
+    found = {}
+    for ours in False, True:
+        with running(workdir, 'torus-4x4', 'dfsssp', plugin=ours, options={'qos': 'FALSE'}, log_flags=LOG_DUMPS,
+                     name='ours' if ours else 'stock') as (fabric, opensm):
+            opensm.wait_quiet()
+            found[ours] = {name for name in os.listdir(opensm.dir) if name.endswith(('.dump', '.fdbs', '.mcfdbs', '.lst'))}
+            expect(found[False] <= found[ours] <= found[False] | {'opensm-path-sl.dump'}, str(found))
+            expect('opensm-sl2vl.dump' not in found[ours], 'SL2VL tables that no switch holds')
+            if ours:
+                expect(ask_ibdmchk(opensm)[1], 'ibdmchk finds a loop')
+                opensm.set_option('qos', 'TRUE')
+                opensm.resweep()
+                opensm.wait_quiet()
+                judge(fabric, opensm, ours='dfsssp')
+                expect(os.path.exists(opensm.dump('opensm-sl2vl.dump')), 'no SL2VL tables with QoS')
+                expect(ask_ibdmchk(opensm)[1], 'ibdmchk finds a loop with QoS')

@@ -145,11 +145,11 @@ def ibdmchk(opensm, tables, rows, lmc=0):
 
 
 def say_ibdmchk(folder, psl, slvl, lmc=0):
-    """ibdmchk on a directory of dumps, with these files of SLs and SL2VL tables."""
+    """ibdmchk on a directory of dumps, with these files of SLs and SL2VL tables; None: there are none of these."""
     # Through a pipe the buffered end of its report would be lost in the crash; stdbuf is enough.
     out = subprocess.run(['stdbuf', '-oL', 'ibdmchk', '-s', os.path.join(folder, 'opensm-subnet.lst'), '-f',
                           os.path.join(folder, 'opensm.fdbs'), '-m', os.path.join(folder, 'opensm.mcfdbs'), '-c', psl,
-                          '-d', slvl, '-l', str(lmc)], stdout=subprocess.PIPE,
+                          *(['-d', slvl] if slvl else []), '-l', str(lmc)], stdout=subprocess.PIPE,
                          stderr=subprocess.STDOUT, text=True, errors='replace', timeout=patience(120)).stdout
     walked = re.search(r'Scanned:(\d+)\s+CA to CA paths', out)
     good, bad = 'no credit loops found' in out, 'credit loops in routing' in out
