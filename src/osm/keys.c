@@ -382,36 +382,17 @@ static bool lay_over_base(struct sweep *sweep)
 bool osr_keys_sweep(struct sweep *sweep)
 {
 	struct engine_ctx *ctx = sweep->ctx;
-	struct osr_arena arena = { 0 };
-	struct osr_fabric fabric;
 	struct keys *keys = ctx->plugin->keys;
-	bool alone = keys && atomic_exchange(&keys->alone, false) && ctx->current && !ctx->refuse;
+	struct sweep_slot *empty = sweep->slot;
 
-	if (!alone)
+	if (!keys || !atomic_exchange(&keys->alone, false) || !ctx->current || ctx->refuse ||
+	    !osr_sweep_unchanged(sweep))
 		return false;
-	alone = !osr_snapshot(sweep->ctx->plugin, SNAPSHOT_ALL_LIDS, &arena, &sweep->scratch,
-			      &fabric, &sweep->snap, &sweep->diag);
-	if (alone) {
-		struct qos_tables qos;
-		const struct sweep_slot *slot = sweep->ctx->current;
-
-		/* Would the engine be asked the same question? */
-		memset(&qos, 0, sizeof(qos));
-		osr_qos_tables(sweep->osm, &sweep->snap, &qos);
-		osr_qos_budget(sweep, &fabric, &qos);
-		alone = osr_fabric_equal(&fabric, &slot->result.fabric) &&
-			sweep->snap.limit.vls == slot->budget &&
-			!memcmp(&qos, &slot->qos, sizeof(qos));
-	}
-	osr_arena_free(&arena);
-	sweep->ms_snapshot = osr_sweep_clock_ms();
-	if (alone) {
-		sweep->slot = ctx->current;
-		sweep->keys_only = true;
-		alone = lay_over_base(sweep);
-		sweep->keys_only = alone;
-	}
-	return alone;
+	sweep->slot = ctx->current;
+	sweep->keys_only = true;
+	sweep->keys_only = lay_over_base(sweep);
+	sweep->slot = sweep->keys_only ? ctx->current : empty;
+	return sweep->keys_only;
 }
 
 void osr_keys_report(const struct sweep *sweep)

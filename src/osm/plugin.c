@@ -57,6 +57,7 @@ static void context_free(struct engine_ctx *ctx)
 {
 	osr_store_close(ctx);
 	osr_arena_free(&ctx->scratch);
+	osr_arena_free(&ctx->reserve);
 	for (size_t i = 0; i < sizeof(ctx->slot) / sizeof(ctx->slot[0]); i++) {
 		osr_arena_free(&ctx->slot[i].arena);
 		osr_arena_free(&ctx->slot[i].keys_arena);

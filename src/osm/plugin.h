@@ -154,6 +154,7 @@ struct engine_ctx {
 	bool routed;                   /* our callback ran since the last UCAST_ROUTING_DONE */
 	struct sweep_slot slot[3];
 	struct osr_arena scratch;   /* empty between sweeps */
+	struct osr_arena reserve;   /* for a sweep without memory */
 	struct sweep_slot *current; /* last checked result, or NULL */
 	bool others_routed;         /* the last sweep failed here, or another SM was master */
 	struct sweep_slot *stored;  /* of the last run, until a sweep has succeeded; or NULL */

@@ -111,14 +111,11 @@ static enum osr_status fall_back(struct sweep *sweep, enum osr_status why,
 				 struct osr_arena_mark mark)
 {
 	struct engine_ctx *ctx = sweep->ctx;
-	struct osr_diag diag = { "" };
+	struct osr_diag diag = { "" }, first = sweep->diag;
 	enum osr_status st;
 
-	if (!osr_before(ctx)) {
-		osr_log(sweep->osm, OSM_LOG_ERROR, "ERR OR04: %s: %s (%s); %s", ctx->engine->name,
-			sweep->diag.text, osr_status_str(why), next_engine(sweep).text);
+	if (!osr_before(ctx))
 		return why;
-	}
 	osr_arena_reset(&sweep->slot->arena, mark);
 	memset(&sweep->slot->result.routing, 0, sizeof(sweep->slot->result.routing));
 	sweep->slot->result.baseline = NULL;
@@ -134,14 +131,10 @@ static enum osr_status fall_back(struct sweep *sweep, enum osr_status why,
 		st = osr_sweep_check(&job, &sweep->slot->result, &out);
 		sweep->slot->verdict = out.verdict;
 	}
-	if (st) {
-		osr_log(sweep->osm, OSM_LOG_ERROR,
-			"ERR OR04: %s: %s (%s); the last checked tables do not fit any more: "
-			"%s; %s",
-			ctx->engine->name, sweep->diag.text, osr_status_str(why), diag.text,
-			next_engine(sweep).text);
-		return st;
-	}
+	if (st)
+		return osr_fail(&sweep->diag, st,
+				"%.200s (%s); the last checked tables do not fit any more: %.200s",
+				first.text, osr_status_str(why), diag.text);
 	osr_log(sweep->osm, OSM_LOG_ERROR,
 		"ERR OR04: %s: %s (%s); the last checked tables still fit the fabric and are used "
 		"again",
@@ -253,16 +246,15 @@ static enum osr_status sweep(struct sweep *sweep)
 				  fabric, &sweep->snap, &sweep->diag);
 	sweep->ms_snapshot = osr_sweep_clock_ms();
 	if (st)
-		goto give_up;
+		return st;
+	sweep->fabric_size = slot->arena.in_use;
 	osr_qos_tables(sweep->osm, &sweep->snap, &slot->qos);
 	osr_qos_budget(sweep, fabric, &slot->qos);
 	osr_report_fabric(sweep);
 	slot->budget = sweep->snap.limit.vls;
 	if (fabric->n_components > 1 &&
-	    ctx->plugin->options.own.num[OPT_ON_SPLIT] == ON_SPLIT_REFUSE) {
-		st = osr_fail(&sweep->diag, OSR_UNREACHABLE, "on_split = refuse");
-		goto give_up;
-	}
+	    ctx->plugin->options.own.num[OPT_ON_SPLIT] == ON_SPLIT_REFUSE)
+		return osr_fail(&sweep->diag, OSR_UNREACHABLE, "on_split = refuse");
 	drop_foreign(ctx, fabric);
 	ctx->others_routed |= sweep->osm->subn.coming_out_of_standby;
 	osr_tell_held(sweep, standing);
@@ -284,7 +276,7 @@ static enum osr_status sweep(struct sweep *sweep)
 	if (!st)
 		st = osr_publish(sweep);
 	if (st)
-		goto give_up;
+		return st;
 	sweep->ms_publish = osr_sweep_clock_ms();
 	if (osr_before(ctx)) {
 		last = *osr_before(ctx);
@@ -301,11 +293,65 @@ static enum osr_status sweep(struct sweep *sweep)
 	ctx->mc_warned_sp0 = false;
 	osr_qos_renew(ctx);
 	return OSR_OK;
+}
 
-give_up:
-	osr_log(sweep->osm, OSM_LOG_ERROR, "ERR OR04: %s: %s (%s); %s", ctx->engine->name,
-		sweep->diag.text, osr_status_str(st), next_engine(sweep).text);
-	return st;
+bool osr_sweep_unchanged(struct sweep *sweep)
+{
+	const struct sweep_slot *slot = sweep->ctx->current;
+	struct osr_arena arena = { 0 };
+	struct osr_fabric fabric;
+	struct qos_tables qos;
+	bool same = !osr_snapshot(sweep->ctx->plugin, SNAPSHOT_ALL_LIDS, &arena, &sweep->scratch,
+				  &fabric, &sweep->snap, &sweep->diag);
+
+	memset(&qos, 0, sizeof(qos));
+	if (same) {
+		osr_qos_tables(sweep->osm, &sweep->snap, &qos);
+		osr_qos_budget(sweep, &fabric, &qos);
+		same = osr_fabric_equal(&fabric, &slot->result.fabric) &&
+		       sweep->snap.limit.vls == slot->budget &&
+		       !memcmp(&qos, &slot->qos, sizeof(qos));
+	}
+	osr_arena_free(&arena);
+	sweep->ms_snapshot = osr_sweep_clock_ms();
+	return same;
+}
+
+/*
+ * No memory to route: where the engine would be asked the same question, its last answer goes out
+ * once more.
+ */
+static bool answer_again(struct sweep *sweep)
+{
+	struct engine_ctx *ctx = sweep->ctx;
+	struct osr_diag why = sweep->diag;
+	struct osr_result before;
+
+	if (!ctx->current)
+		return false;
+	/* All that this sweep has taken, and what is kept for this. */
+	slot_clear(sweep->slot);
+	osr_arena_free(&sweep->slot->arena);
+	osr_arena_free(&sweep->scratch);
+	osr_arena_free(&ctx->reserve);
+	if (!osr_sweep_unchanged(sweep)) {
+		sweep->diag = why;
+		return false;
+	}
+	sweep->slot = ctx->current;
+	sweep->reused = true;
+	sweep->in_rounds = sweep->refused = false;
+	if (osr_publish(sweep))
+		return false;
+	ctx->plugin->second_round = NULL;
+	sweep->ms_route = sweep->ms_check = sweep->ms_publish = osr_sweep_clock_ms();
+	osr_log(sweep->osm, OSM_LOG_ERROR,
+		"ERR OR04: %s: %s; the fabric is the same, and its checked tables stay",
+		ctx->engine->name, why.text);
+	before = sweep->slot->result;
+	before.routing = *osr_shown(sweep->slot);
+	osr_sweep_report(sweep, &before);
+	return true;
 }
 
 /*
@@ -425,6 +471,24 @@ static bool slot_in_use(const struct engine_ctx *ctx, const struct sweep_slot *s
 	return before && (&slot->result == before || &slot->result == before->baseline);
 }
 
+#define RESERVE_LEAST ((size_t)1024 * 1024)
+
+/*
+ * For answer_again(): the fabric read once more, and what it is made of meanwhile. As much as ever
+ * before.
+ */
+static void keep_reserve(const struct sweep *sweep)
+{
+	struct osr_arena *reserve = &sweep->ctx->reserve;
+	size_t size = 4 * sweep->fabric_size + RESERVE_LEAST;
+
+	size = reserve->peak > size ? reserve->peak : size;
+	if (reserve->in_use >= size)
+		return;
+	osr_arena_free(reserve);
+	osr_alloc(reserve, size, 1);
+}
+
 /* For the next sweep, empty. */
 static void scratch_back(struct engine_ctx *ctx, struct osr_arena *scratch)
 {
@@ -468,7 +532,14 @@ int osr_sweep_callback(void *context)
 	}
 	slot_clear(w.slot);
 	st = sweep(&w);
+	if (st == OSR_NOMEM && answer_again(&w))
+		st = OSR_OK;
+	else if (st)
+		osr_log(w.osm, OSM_LOG_ERROR, "ERR OR04: %s: %s (%s); %s", ctx->engine->name,
+			w.diag.text, osr_status_str(st), next_engine(&w).text);
 	scratch_back(ctx, &w.scratch);
+	if (!st)
+		keep_reserve(&w);
 	ctx->others_routed = st != OSR_OK;
 	if (!st)
 		osr_slvl_routed(ctx);

@@ -47,6 +47,13 @@ enum osr_status osr_snapshot(const struct plugin *plugin, enum snapshot_lids lid
 
 /* sweep.c -------------------------------------------------------------------------------------- */
 
+struct sweep;
+/*
+ * Is the subnet what it was when ctx->current was routed, so that the engine would be asked the
+ * same question? Then sweep->snap is of it.
+ */
+bool osr_sweep_unchanged(struct sweep *sweep);
+
 struct sweep {
 	struct engine_ctx *ctx;
 	struct osm_opensm *osm;
@@ -58,6 +65,7 @@ struct sweep {
 	double ms_transition; /* of the route: looking at old and new tables mixed */
 	uint64_t n_entries, n_changed;
 	uint64_t efi_bound, efi_all_bound; /* osr_bound_load() of first LIDs, and of all */
+	size_t fabric_size;                /* bytes of the fabric that was read */
 	struct osr_fabric standing;        /* with what is left out */
 	struct osr_held held;
 	const char *history; /* why what switches hold is not known, or NULL */

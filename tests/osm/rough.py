@@ -7,6 +7,7 @@ MADs lost, memory that runs out, SIGTERM at any moment. OSR_SEED makes others of
 import concurrent.futures
 import os
 import random
+import re
 import signal
 import struct
 import subprocess
@@ -14,7 +15,7 @@ import time
 
 from anysl import ANY_SL, SLVL, sparse
 from groups import BROADCAST
-from judge import expect, first, generate, judge, QOS, scenario
+from judge import Claims, expect, first, generate, judge, QOS, scenario
 from keys import Client
 from osmtest import Fabric, Failure, find_fabric, held, Opensm, patience, PRELOAD, preloaded, running, Served, Skip, \
     TOOLS, wait_for
@@ -356,6 +357,40 @@ def limits(workdir):
         if isinstance(became, str) or became == -signal.SIGABRT or 'libosmroutes' in where:
             bad.append('%d MB: %s %s' % (mb, became, where))
     expect(not bad, '; '.join(bad))
+
+
+def limit_memory(process, kb):
+    """So many kB of address space more than it has; None: no limit."""
+    with open('/proc/%d/status' % process.pid) as file:
+        has = int(re.search(r'VmSize:\s+(\d+)', file.read())[1])
+    subprocess.run(['prlimit', '--pid', str(process.pid), '--as=%s:' % ('unlimited' if kb is None else (has + kb) << 10)], check=True)
+
+
+@scenario('rough.no-memory')
+def no_memory(workdir):
+    """Sweeps of a fabric that has not changed, on lanes that minhop would deadlock without, without memory: its tables stay."""
+    if PRELOAD:
+        raise Skip('a sanitizer takes terabytes of addresses')
+    net, short = generate(os.path.join(workdir, 'torus.net'), 'torus', 'dims=6x6', 'hosts=2'), 0
+    with running(workdir, net, 'dfsssp') as (fabric, opensm):
+        opensm.wait_quiet()
+        before = judge(fabric, opensm, ours='dfsssp')
+        expect(Claims(opensm.log).n_vls > 1, 'one lane')
+        for kb in 0, 0, 128, 512, 1024, 2048:
+            limit_memory(opensm.process, kb)
+            for _ in range(2):
+                mark = len(opensm.log)
+                opensm.resweep()
+                opensm.wait_quiet()
+                said = [line for line in opensm.log[mark:].splitlines() if 'OR04' in line]
+                short += len(said)
+                expect(opensm.engine_used() == 'dfsssp' and all('its checked tables stay' in line for line in said), '%d kB: %s' % (kb, said))
+            limit_memory(opensm.process, None)
+            expect(fabric.tables().bytes_of_tables() == before.bytes_of_tables(), '%d kB: other tables' % kb)
+        expect(short > 3, 'there was memory enough for all but %d' % short)
+        expect(not re.search(r'\d{12} kB', opensm.log), 'a number of kB that nobody has')
+        opensm.resweep()
+        judge(fabric, opensm, ours='dfsssp')
 
 
 def end(opensm):

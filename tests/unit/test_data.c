@@ -104,6 +104,14 @@ static void test_fail_after(void **state)
 	assert_true(osr_arena_failed(&arena, NULL));
 	osr_arena_reset(&arena, before);
 	assert_false(osr_arena_failed(&arena, NULL));
+	/* No room for nothing, and more than there can be: no number that nobody has. */
+	arena.fail_after = 1;
+	assert_null(osr_alloc(&arena, 0, 8));
+	assert_true(osr_arena_failed(&arena, &diag));
+	assert_non_null(strstr(diag.text, ": 1 kB more"));
+	assert_null(osr_alloc(&arena, SIZE_MAX / 2, 8));
+	assert_true(osr_arena_failed(&arena, &diag));
+	assert_null(strstr(diag.text, "kB"));
 	osr_arena_free(&arena);
 }
 

@@ -113,14 +113,18 @@ static unsigned char *arena_take(struct osr_arena *arena, size_t n, size_t size)
 {
 	unsigned char *p = arena_piece(arena, n, size);
 
-	if (!p && (__builtin_mul_overflow(n, size, &arena->refused) || !arena->refused))
+	if (!p && __builtin_mul_overflow(n, size, &arena->refused))
 		arena->refused = SIZE_MAX;
+	else if (!p && !arena->refused)
+		arena->refused = ALIGN; /* of nothing */
 	return p;
 }
 
 bool osr_arena_failed(const struct osr_arena *arena, struct osr_diag *diag)
 {
-	if (arena->refused)
+	if (arena->refused == SIZE_MAX)
+		osr_fail(diag, OSR_NOMEM, "out of memory: more than can be addressed");
+	else if (arena->refused)
 		osr_fail(diag, OSR_NOMEM, "out of memory: %zu kB more than %zu kB",
 			 (arena->refused >> 10) + 1, arena->in_use >> 10);
 	return arena->refused > 0;
