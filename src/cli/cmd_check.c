@@ -25,7 +25,6 @@ struct args {
 	struct cli_run run;
 	uint32_t max_listed;
 	const char *prom, *junit; /* files to be written, or NULL */
-	bool only_hosts;
 	/* What is demanded: */
 	bool with_switches; /* all of it also of packets to and from port 0 of switches */
 	uint32_t named; /* questions that must be proven; the others of OSR_REQUIRED not refuted */
@@ -100,8 +99,8 @@ static void ask_checker(struct args *args, struct outcome *outcome, uint32_t *ra
 		sls |= 1u << routing.sl[i];
 	outcome->checked = src->is_engine;
 	if (outcome->checked || osr_verdict_of(found, OSR_REQUIRED, NULL) != OSR_PROVEN ||
-	    args->only_hosts || found->audit.n_idle || src->tables.gen.paths ||
-	    !src->tables.same_ca || !carries_all(&src->in.fabric, &src->tables.tables, sls))
+	    found->audit.n_idle || src->tables.gen.paths || !src->tables.same_ca ||
+	    !carries_all(&src->in.fabric, &src->tables.tables, sls))
 		return;
 	routing.claims = found->audit.n_longer ? 0 : OSR_CLAIM_MINIMAL;
 	routing.claims |= all ? OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE : 0;
@@ -125,7 +124,6 @@ static enum osr_status check_verify_tables(struct args *args, struct outcome *ou
 				   sizeof(*rank));
 	struct osr_inquiry ask = { .fabric = fabric,
 				   .gen = &args->run.tables.gen,
-				   .scope = args->only_hosts ? OSR_ONLY_HOSTS : 0,
 				   .max_listed = args->max_listed,
 				   .rank = rank };
 	struct cli_bounds bounds;
@@ -533,10 +531,9 @@ static enum osr_status write_prom(const char *path, const struct outcome *outcom
 			gauges[i].name, gauges[i].help, gauges[i].name, gauges[i].name,
 			gauges[i].value);
 	write_answers(out, "answer", "Of packets between hosts", &outcome->verdicts.hosts);
-	if (!outcome->verdicts.only_hosts)
-		write_answers(out, "answer_with_switches",
-			      "Of all packets, also to and from port 0 of switches",
-			      &outcome->verdicts.all);
+	write_answers(out, "answer_with_switches",
+		      "Of all packets, also to and from port 0 of switches",
+		      &outcome->verdicts.all);
 	bad = ferror(out) != 0;
 	/* A full disk may show only when the file is closed. */
 	if (!fclose(out) && !bad && !rename(hidden, path))
@@ -551,9 +548,6 @@ static enum osr_status write_prom(const char *path, const struct outcome *outcom
 enum { OPT_REQUIRE = 256, OPT_MAX_LOAD };
 
 static const struct cli_option options[] = {
-	{ "only-hosts", NULL,
-	  "only packets between hosts count, none to or from port 0 of a switch",
-	  CLI_FLAG(struct args, only_hosts) },
 	{ "max", "N", "list at most N faults of each kind (default 10)",
 	  CLI_NUMBER(struct args, max_listed, 0, 1000000) },
 	{ "prom", "FILE", "write the verdict to FILE for the textfile collector of Prometheus",

@@ -34,7 +34,7 @@ struct args {
 	struct osr_generation gen[2]; /* both on the fabric of NEW */
 	struct osr_carried carried;
 	bool moved; /* the fabrics differ */
-	bool must_be_same, one_way, only_hosts;
+	bool must_be_same, one_way;
 	int n_dirs;
 };
 
@@ -337,8 +337,7 @@ static void diff_say(struct args *args, const struct outcome *outcome)
 	if (!args->one_way)
 		out_note(out, "deadlock-free: with replies on the SL of their request");
 	say_scope(args, outcome, HOSTS, out);
-	if (!args->only_hosts)
-		say_scope(args, outcome, ALL, out);
+	say_scope(args, outcome, ALL, out);
 	if (!outcome->found[NEW].changed)
 		cli_loop_say(out, NULL, &args->run.in.fabric,
 			     &outcome->loop[outcome->loop[HOSTS].n ? HOSTS : ALL]);
@@ -361,9 +360,6 @@ static const struct cli_option options[] = {
 	{ "sl", "N", "all senders use this SL", CLI_NUMBER(struct args, run.who.how.sl, 0, 15) },
 	{ "one-way", NULL, "replies need not be safe on the SL of their request",
 	  CLI_FLAG(struct args, one_way) },
-	{ "only-hosts", NULL,
-	  "only packets between hosts count, none to or from port 0 of a switch",
-	  CLI_FLAG(struct args, only_hosts) },
 	{ "same", NULL, "exit code 1 if anything differs, too",
 	  CLI_FLAG(struct args, must_be_same) },
 	{ 0 },
@@ -494,16 +490,15 @@ static enum osr_status diff_tables(struct args *args)
 			.fabric = g == OLD && args->moved ? &args->then.fabric : fabric,
 			.gen = &args->tables[g].gen,
 			.questions = OSR_REQUIRED | 1u << OSR_ASK_REPLIES,
-			.scope = args->only_hosts ? OSR_ONLY_HOSTS : 0,
 		};
 
 		st = cli_verify(&ask, scratch, result, &outcome.found[g], diag);
 	}
 	/* What no packet does none between hosts does. */
-	if (!st && !args->only_hosts)
+	if (!st)
 		st = osr_union_loop(fabric, args->gen, 2, modes, scratch, result,
 				    &outcome.loop[ALL], NULL, diag);
-	if (!st && (args->only_hosts || outcome.loop[ALL].n))
+	if (!st && outcome.loop[ALL].n)
 		st = osr_union_loop(fabric, args->gen, 2, modes | OSR_ONLY_HOSTS, scratch, result,
 				    &outcome.loop[HOSTS], NULL, diag);
 	if (!st && (cli_is_refuted(&outcome.found[NEW], OSR_REQUIRED) ||

@@ -12,7 +12,7 @@
 
 struct args {
 	struct cli_run run;
-	bool one_way, pairs;
+	bool one_way;
 	const char *via, *hosts; /* NODE:PORT; a list or a file of hosts; NULL: not asked */
 	uint32_t max;            /* rows of each kind; 0: all */
 	/* What is shown, unless it is a cable: */
@@ -60,11 +60,12 @@ static const struct out_field host_fields[] = {
 	{ 0 },
 };
 
+/* For programs. */
 static const struct out_field pair_fields[] = {
-	{ "direction", "direction", OUT_COUNT },
-	{ "lid", "LID", OUT_COUNT },
-	{ "from", "from", OUT_TEXT },
-	{ "to", "to", OUT_TEXT },
+	{ "direction", NULL, OUT_COUNT },
+	{ "lid", NULL, OUT_COUNT },
+	{ "from", NULL, OUT_TEXT },
+	{ "to", NULL, OUT_TEXT },
 	{ 0 },
 };
 
@@ -226,8 +227,7 @@ static void count_pair(struct direction *direction, uint32_t from, uint32_t dest
 	direction->n_routes++;
 	direction->to[from]++;
 	direction->from[to]++;
-	if (!direction->args->pairs ||
-	    (direction->args->max && direction->n_pairs_said >= direction->args->max))
+	if (direction->args->max && direction->n_pairs_said >= direction->args->max)
 		return;
 	direction->n_pairs_said++;
 	OUT_ADD(&direction->args->run.out, "pairs", direction->number, fabric->dest_lid[dest],
@@ -433,7 +433,6 @@ static const struct cli_option options[] = {
 	  CLI_TEXT(struct args, hosts) },
 	{ "max", "N", "via, hosts: list at most N of each kind, 0 for all (default 20)",
 	  CLI_NUMBER(struct args, max, 0, 100000000) },
-	{ "pairs", NULL, "via: list the pairs of hosts as well", CLI_FLAG(struct args, pairs) },
 	{ CLI_PART(ask_spec, struct args, run) },
 	{ 0 },
 };

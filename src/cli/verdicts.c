@@ -123,14 +123,12 @@ enum osr_status cli_verify(const struct osr_inquiry *ask, struct osr_arena *scra
 	struct osr_findings rest;
 	enum osr_status st;
 
-	*verdicts = (struct cli_verdicts){ .only_hosts = ask->scope & OSR_ONLY_HOSTS };
+	*verdicts = (struct cli_verdicts){ 0 };
 	st = osr_verify(ask, scratch, result, &verdicts->all, diag);
 	if (st)
 		return st;
 	verdicts->hosts = verdicts->all;
 	verdicts->hosts.audit = (struct osr_audit){ 0 };
-	if (verdicts->only_hosts)
-		return OSR_OK;
 	/* What holds for all packets holds for those between hosts. */
 	between_hosts.scope |= OSR_ONLY_HOSTS;
 	between_hosts.questions = 0;
@@ -223,8 +221,6 @@ int cli_verdicts_say(struct out *out, const char *name, const struct cli_verdict
 	say_reasons(out, whose, &verdicts->hosts, required);
 	if (answer == OSR_UNKNOWN && which == OSR_ASK_ONE_WAY && !verdicts->changed)
 		out_note(out, "%sopensm-path-sl.dump or check --sl=N gives the SLs", whose);
-	if (verdicts->only_hosts)
-		return answer == OSR_REFUTED ? CLI_BAD : CLI_OK;
 	out_text(out, "with_switches.verdict", osr_answer_name(with_switches));
 	say_answers(out, "with_switches", &verdicts->all);
 	snprintf(whose, sizeof(whose),

@@ -21,13 +21,11 @@
 
 struct cli_verdicts {
 	struct osr_findings hosts; /* without an audit */
-	struct osr_findings all;   /* of ask->scope; its audit is that of all these packets */
-	bool only_hosts;           /* nothing else was asked about: both are the same */
+	struct osr_findings all;   /* its audit is that of all packets */
 	bool changed;              /* the live fabric changed while it was read: nothing is known */
-	char need[160]; /* of the loop in `all` alone: "it needs packets to LID 24 (leaf-3)"; "" */
 };
 
-/* Of the packets in ask->scope, and between hosts. Witnesses and sentences live in `result`. */
+/* Of all packets, and between hosts. Witnesses and sentences live in `result`. */
 enum osr_status cli_verify(const struct osr_inquiry *ask, struct osr_arena *scratch,
 			   struct osr_arena *result, struct cli_verdicts *verdicts,
 			   struct osr_diag *diag);

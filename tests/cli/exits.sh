@@ -171,7 +171,7 @@ expect 2 'diff has no option --sa: did you mean --same\?' diff old --live --sa=n
 expect 2 'check has no option --tab: did you mean --tables\?' check --tab=x "$root/topologies/ring-5.net"
 expect 2 'route has no option --engin: did you mean --engine\?' route --engin dfsssp "$root/topologies/ring-5.net"
 expect 2 'junit needs a value: --junit=FILE' check "$root/topologies/ring-5.net" --junit
-expect 2 'only-hosts takes no value: "yes"' check --only-hosts=yes "$root/topologies/ring-5.net"
+expect 2 'same takes no value: "yes"' diff --same=yes "$root/topologies/ring-5.net"
 expect 0 'verdict' route -edfsssp -- "$root/topologies/ring-5.net"
 expect 2 '^osmroutes: -x: No such file' route -- -x
 expect 2 'whatif has no option --tables' whatif --each=link --tables=x "$root/topologies/ring-5.net"

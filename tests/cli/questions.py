@@ -29,7 +29,7 @@ def check_path(source, oracle, sls, a, b):
 
 
 def check_users(source, oracle, ways, channel):
-    found = ask('path', '--via=%s:%d' % channel, *source, '--max=0', '--pairs', code=0)
+    found = ask('path', '--via=%s:%d' % channel, *source, '--max=0', code=0)
     for number, end in ((1, channel), (2, oracle.cables[channel])):
         # A cable to a host: its own packets leave by its one cable.
         routes = [(name_of(oracle, a), name_of(oracle, b)) for (a, b), way in ways.items()

@@ -48,7 +48,7 @@ class Before(Oracle):
         found = {'pairs_gone': len(pairs) - len(kept), 'pairs_lost': sum(bool({(h[0], None) for h in p} & cut) for p in kept),
                  'pairs_cut': sum(any(step in gone or (step[0], None) in gone for step in self.path(*p)[1:]) for p in kept),
                  'efi': now['efi'], 'digest': now['digest']}
-        diff = ask('diff', '--only-hosts', at('before'), at('after'))['diff']
+        diff = ask('diff', at('before'), at('after'))['diff']
         # Blocks of 64 LIDs that differ on switches that are still there, by entries for LIDs that are gone, too.
         tables = read_lfts(at('after', 'opensm-lfts.dump'))
         blocks = {(s, lid // 64) for s, table in tables.items() for lid in set(self.tables[s]) | set(table)

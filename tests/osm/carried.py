@@ -81,7 +81,7 @@ def routed_by(netfile, workdir, engine, ours, **options):
     with running(workdir, netfile, engine, plugin=ours, options=dict(QOS, **options),
                  name=('ours-' if ours else 'stock-') + engine) as (fabric, opensm):
         tables = read(fabric)
-        words = [COMMAND, 'check', '--live', '--sa=switches', '--only-hosts', '--json']
+        words = [COMMAND, 'check', '--live', '--sa=switches', '--json']
         said = json.loads(fabric.run(words, ok=False))
         tables.engine = opensm.engine_used()
     tables.answers = said['verdict']['answers']

@@ -51,7 +51,7 @@ def main():
                 tables, what = Dump(dump).tables(15), '%s by %s' % (' '.join(words), engine or 'the default')
                 text = simulator.text_of(tables, tables.rows)
                 # Of the answers to all traffic: hosts alone may be free of what is refuted for switches and hosts.
-                hosts = json.loads(subprocess.run([COMMAND, 'check', dump, '--only-hosts', '--json'], capture_output=True,
+                hosts = json.loads(subprocess.run([COMMAND, 'check', dump, '--json'], capture_output=True,
                                                   text=True).stdout)['verdict']['answers']
                 good = hosts['one_way'] == 'proven'
                 carry(text, good, what)
