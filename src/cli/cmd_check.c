@@ -17,12 +17,14 @@
 
 #include "core/proved/gate.h"
 #include "cli/cli.h"
+#include "cli/keep.h"
 #include "cli/load.h"
 #include "cli/source.h"
 #include "cli/verdicts.h"
 
 struct args {
 	struct cli_run run;
+	struct cli_keep keep;
 	uint32_t max_listed;
 	const char *prom, *junit; /* files to be written, or NULL */
 	/* What is demanded: */
@@ -566,6 +568,7 @@ static const struct cli_option options[] = {
 	  CLI_NUMBER(struct args, min_hosts, 1, 1000000) },
 	{ "junit", "FILE", "write the requirements to FILE as JUnit XML",
 	  CLI_TEXT(struct args, junit) },
+	{ CLI_PART(keep_spec, struct args, keep) },
 	{ CLI_PART(ask_spec, struct args, run) },
 	{ 0 },
 };
@@ -627,9 +630,16 @@ static enum osr_status check_work(void *args)
 	struct args *a = args;
 	struct cli_stamp start = cli_now();
 	struct outcome outcome = { 0 };
-	enum osr_status st = cli_run_tables(&a->run);
 	struct osr_diag *diag = &a->run.diag;
+	enum osr_status st = cli_run_fabric(&a->run);
 	double seconds;
+
+	if (!st)
+		st = cli_keep_ready(&a->keep, &a->run.who, diag);
+	if (!st)
+		st = cli_run_tables(&a->run);
+	if (!st)
+		st = cli_keep_tables(&a->keep, &a->run.who, 0, &a->run.tables, &a->run.out, diag);
 
 	if (!st && a->run.is_engine && a->run.who.how.sl >= 0)
 		st = osr_fail(diag, OSR_INVAL,

@@ -17,6 +17,9 @@
 #include "core/verify/union.h"
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/keep.h"
+#include "cli/load.h"
+#include "cli/netdiff.h"
 #include "cli/source.h"
 #include "cli/output.h"
 #include "cli/verdicts.h"
@@ -46,6 +49,8 @@ struct outcome {
 	uint64_t n_sl2vl, n_groups; /* tables and (group, switch) entries */
 	uint64_t n_parents;         /* switches with another parent in the tree of multicast */
 	struct cli_verdicts found[2];
+	struct cli_net_changes net; /* where each has its fabric */
+	double load[2];             /* of the busiest link, times the least possible */
 	/* The loop of the transition: of packets between hosts, or of all. */
 	struct osr_loop loop[2];
 	struct cli_stamp time;
@@ -146,80 +151,6 @@ static void count_missing(const struct osr_fabric_map *map, uint64_t *n)
 		n[LIDS] += map->dest[d] == OSR_NONE;
 }
 
-/*
- * ---- cables -------------------------------------------------------------------------------------
- */
-
-static const struct out_field cable_fields[] = {
-	{ "kind", "kind", OUT_TEXT, 0 },
-	CLI_CABLE_FIELDS,
-	{ "now", "now", OUT_TEXT, 0 },
-	{ 0 },
-};
-
-/*
- * Rows of section "cables", those of the old fabric first: cables of one that the other does not
- * have. An end of a cable is the GUID of its node and the number of its port. *n: how many rows.
- * OSR_NOMEM.
- */
-static enum osr_status diff_cables(const struct osr_net *const net[2], struct out *out, uint64_t *n,
-				   struct osr_diag *diag)
-{
-	struct osr_keyed *by_guid[2] = { osr_net_by_guid(net[OLD]), osr_net_by_guid(net[NEW]) };
-	bool good = by_guid[OLD] && by_guid[NEW];
-
-	for (unsigned g = OLD; g <= NEW && good; g++)
-		for (uint32_t port = 0; port < net[g]->n_ports; port++) {
-			const struct osr_net *own = net[g], *other = net[1 - g];
-			uint32_t peer = own->ports[port].peer, end[2] = { port, peer };
-			uint32_t moved = OSR_NONE;
-
-			if (peer == OSR_NONE || peer < port)
-				continue;
-			/* The ports of the other fabric with the same GUIDs and numbers. */
-			for (unsigned i = 0; i < 2; i++) {
-				uint64_t guid = own->nodes[own->ports[end[i]].node].guid;
-				uint32_t at = osr_keyed_at(by_guid[1 - g], other->n_nodes, guid);
-				bool is = at < other->n_nodes && by_guid[1 - g][at].key == guid;
-
-				end[i] = is ? osr_net_port(other, by_guid[1 - g][at].index,
-							   osr_net_port_num(own, end[i]))
-					    : OSR_NONE;
-				if (moved == OSR_NONE && end[i] != OSR_NONE &&
-				    other->ports[end[i]].peer != OSR_NONE)
-					moved = end[i];
-			}
-			/*
-			 * It is there; or the old cable at this end has said already that it is
-			 * plugged in elsewhere.
-			 */
-			if ((end[0] != OSR_NONE && end[1] != OSR_NONE &&
-			     other->ports[end[0]].peer == end[1]) ||
-			    (g == NEW && moved != OSR_NONE))
-				continue;
-			OUT_ADD(out, "cables",
-				g == NEW            ? "new"
-				: moved != OSR_NONE ? "moved"
-						    : "missing");
-			cli_say_cable(out, osr_net_shown(own, own->ports[port].node),
-				      osr_net_port_num(own, port),
-				      osr_net_shown(own, own->ports[peer].node),
-				      osr_net_port_num(own, peer));
-			++*n;
-			if (moved == OSR_NONE)
-				continue;
-			peer = other->ports[moved].peer;
-			out_textf(out, "now", "%s:%u - %s:%u",
-				  osr_net_shown(other, other->ports[moved].node),
-				  osr_net_port_num(other, moved),
-				  osr_net_shown(other, other->ports[peer].node),
-				  osr_net_port_num(other, peer));
-		}
-	free(by_guid[OLD]);
-	free(by_guid[NEW]);
-	return good ? OSR_OK : osr_fail(diag, OSR_NOMEM, "out of memory for the cables");
-}
-
 /* ---- what is said --------------------------------------------------------------------------- */
 
 static const struct out_field head_fields[] = { CLI_INPUT_FIELDS, { 0 } };
@@ -238,6 +169,10 @@ static const struct out_field diff_fields[] = {
 	{ "cables_come", "  come", OUT_COUNT, 0, OF(come[CABLES]), FABRIC_MOVED },
 	{ "lids_gone", "LIDs gone", OUT_COUNT, 0, OF(gone[LIDS]), FABRIC_MOVED },
 	{ "lids_come", "  come", OUT_COUNT, 0, OF(come[LIDS]), FABRIC_MOVED },
+	{ "lids_moved", "LIDs of other port GUIDs", OUT_COUNT, 0, OF(net.lids_moved),
+	  FABRIC_MOVED },
+	{ "ports_renamed", "end ports with another LID", OUT_COUNT, 0, OF(net.ports_renamed),
+	  FABRIC_MOVED },
 	{ "entries", "LFT entries", OUT_COUNT, 0, OF(changes.n_entries) },
 	{ "entries_changed", "  changed", OUT_COUNT, 0, OF(changes.n_entries_changed) },
 	{ "blocks_changed", "  in blocks of 64 LIDs", OUT_COUNT, 0, OF(changes.n_blocks) },
@@ -248,6 +183,11 @@ static const struct out_field diff_fields[] = {
 	{ "groups_changed", "multicast entries changed", OUT_COUNT, 0, OF(n_groups), HAS_GROUPS },
 	{ "parents_changed", "parents of multicast's tree changed", OUT_COUNT, 0, OF(n_parents),
 	  HAS_TREES },
+	{ "efi.old", "routes on the busiest link, the old", OUT_COUNT, 0,
+	  OF(found[OLD].all.audit.efi) },
+	{ "efi.new", "  the new", OUT_COUNT, 0, OF(found[NEW].all.audit.efi) },
+	{ "load.old", "  times the least possible, the old", OUT_REAL, 3, OF(load[OLD]) },
+	{ "load.new", "    the new", OUT_REAL, 3, OF(load[NEW]) },
 	{ "verdict.old", "between hosts: verdict on the old", OUT_TEXT },
 	{ "verdict.new", "  the new", OUT_TEXT },
 	{ "deadlock_free.old", "  deadlock-free: the old", OUT_TEXT },
@@ -264,9 +204,10 @@ static const struct out_field diff_fields[] = {
 
 static const struct out_section sections[] = {
 	{ "summary", OUT_HEAD, head_fields },
+	{ "nodes", OUT_ROWS, cli_node_change_fields },
+	{ "cables", OUT_ROWS, cli_cable_change_fields },
 	{ "diff", OUT_ONE, diff_fields },
 	{ "loop", OUT_ROWS, cli_loop_fields },
-	{ "cables", OUT_ROWS, cable_fields },
 	{ 0 },
 };
 
@@ -326,7 +267,6 @@ static void diff_say(struct args *args, const struct outcome *outcome)
 	bool has_groups = args->gen[OLD].groups || args->gen[NEW].groups;
 	struct out *out = &args->run.out;
 
-	cli_run_say(&args->run, false);
 	OUT_ADD(out, "diff", cli_tables_lft(&args->tables[OLD]),
 		cli_tables_lft(&args->tables[NEW]));
 	out_members(out, diff_fields, outcome,
@@ -396,13 +336,13 @@ static enum osr_status diff_parse(int key, const char *arg, void *args, const st
 	}
 }
 
-/* Has the directory an opensm-subnet.lst? */
-static bool has_fabric(const char *dir)
+/* Has the directory an opensm-subnet.lst, or the file its fabric? */
+static bool has_fabric(const char *from)
 {
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%s/opensm-subnet.lst", dir);
-	return !access(path, F_OK);
+	snprintf(path, sizeof(path), "%s/opensm-subnet.lst", from);
+	return !access(path, F_OK) || cli_kept_probe(from);
 }
 
 /*
@@ -415,10 +355,10 @@ static enum osr_status load_fabrics(struct args *args, struct osr_diag *diag)
 	enum osr_status st;
 
 	if (!args->run.in.is_live && !args->run.in.path && !has_fabric(args->path[NEW]))
-		return osr_fail(
-			diag, OSR_INVAL,
-			"%s: no fabric: expected an opensm-subnet.lst in there, or --fabric=FILE",
-			args->path[NEW]);
+		return osr_fail(diag, OSR_INVAL,
+				"%s: no fabric: expected an opensm-subnet.lst in there, a file of "
+				"--live --save, or --fabric=FILE",
+				args->path[NEW]);
 	if (!args->run.in.is_live && !args->run.in.path)
 		args->run.in.path = args->path[NEW];
 	if (both && !args->then.path)
@@ -472,6 +412,7 @@ static enum osr_status diff_tables(struct args *args)
 	struct osr_arena *scratch = &args->run.scratch, *result = &args->run.result;
 	struct osr_diag *diag = &args->run.diag;
 	struct outcome outcome = { 0 };
+	struct cli_bounds bounds = { 0 };
 	uint32_t modes = OSR_CLAIM_MULTICAST | (args->one_way ? 0 : OSR_CLAIM_REVERSIBLE);
 	enum osr_status st = diff_load(args, &outcome);
 	struct cli_stamp start = cli_now();
@@ -493,6 +434,11 @@ static enum osr_status diff_tables(struct args *args)
 		};
 
 		st = cli_verify(&ask, scratch, result, &outcome.found[g], diag);
+		if (!st)
+			st = cli_bounds_of(ask.fabric, scratch, &bounds, diag);
+		outcome.load[g] =
+			bounds.first ? (double)outcome.found[g].all.audit.efi / (double)bounds.first
+				     : 1;
 	}
 	/* What no packet does none between hosts does. */
 	if (!st)
@@ -506,6 +452,12 @@ static enum osr_status diff_tables(struct args *args)
 		st = cli_verdicts_confirm(&outcome.found[NEW], &args->tables[NEW], &args->run.in,
 					  diag);
 	outcome.time = cli_since(start);
+	if (st)
+		return st;
+	cli_run_say(&args->run, false);
+	if (args->moved)
+		st = cli_net_diff(&args->then.net, &args->run.in.net, &args->run.out, &outcome.net,
+				  diag);
 	if (st)
 		return st;
 	diff_say(args, &outcome);
@@ -534,8 +486,8 @@ static bool is_fabric(const char *path)
 static enum osr_status diff_fabrics(struct args *args)
 {
 	struct osr_diag *diag = &args->run.diag;
+	struct cli_net_changes net_changes;
 	enum osr_status st;
-	uint64_t n = 0;
 
 	args->then.path = args->path[OLD];
 	if (!args->run.in.is_live)
@@ -546,12 +498,12 @@ static enum osr_status diff_fabrics(struct args *args)
 	if (st)
 		return st;
 	cli_run_say(&args->run, false);
-	st = diff_cables((const struct osr_net *[]){ &args->then.net, &args->run.in.net },
-			 &args->run.out, &n, diag);
-	if (!n)
-		out_note(&args->run.out, "every cable of %s is where it was",
+	st = cli_net_diff(&args->then.net, &args->run.in.net, &args->run.out, &net_changes, diag);
+	if (!st && !net_changes.nodes && !net_changes.cables)
+		out_note(&args->run.out, "every node and cable of %s is where it was",
 			 cli_input_name(&args->then));
-	args->run.code = args->must_be_same && n ? CLI_BAD : CLI_OK;
+	args->run.code =
+		args->must_be_same && (net_changes.nodes || net_changes.cables) ? CLI_BAD : CLI_OK;
 	return st;
 }
 

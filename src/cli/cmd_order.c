@@ -17,7 +17,7 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/output.h"
-#include "cli/source.h"
+#include "cli/keep.h"
 #include "io/endports.h"
 #include "io/ids.h"
 #include "io/lines.h"

@@ -16,15 +16,13 @@
 
 #include "cli/measure.h"
 #include "conf/posix_threads.h"
-#include "store/store.h"
-#include "io/osmdump.h"
 #include "page_html.h"
 
 struct args {
 	struct cli_run run;
 	struct cli_measure measure;
-	struct osr_osmdump dump;
-	const char *save, *previous;
+	struct cli_keep keep;
+	const char *previous;
 	/* `report`: a page instead of the table. */
 	bool is_report;
 	const char *html; /* its file; NULL: standard output */
@@ -219,63 +217,6 @@ static const struct offer *find_best(const struct args *args)
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/* What the checker refused is not written: nobody shall load it. */
-static enum osr_status dump(const struct args *args, const struct cli_measured *measured,
-			    struct osr_diag *diag)
-{
-	struct osr_osmdump how = args->dump;
-	char sub[4096];
-	enum osr_status st = OSR_OK;
-
-	if (!how.dir || !measured->tables.sweep.routed || measured->tables.st)
-		return OSR_OK;
-	how.vls = args->run.who.link_vls;
-	snprintf(sub, sizeof(sub), "%s/%s", how.dir, measured->name);
-	for (int deep = 0; deep < 2 && !st; deep++) {
-		if (deep && args->run.who.n > 1)
-			how.dir = sub;
-		if (mkdir(how.dir, 0777) && errno != EEXIST)
-			st = osr_fail(diag, OSR_INVAL, "%s: %s", how.dir, strerror(errno));
-	}
-	return st ? st
-		  : osr_osmdump_write(&how, &args->run.in.net, &args->run.in.fabric,
-				      &measured->tables.routing, diag);
-}
-
-/* FILE, or FILE.ENGINE where there are several. */
-static const char *file_of(const struct args *args, const struct cli_measured *measured,
-			   const char *file, char path[PATH_MAX])
-{
-	snprintf(path, PATH_MAX, args->run.who.n > 1 ? "%s.%s" : "%s", file, measured->name);
-	return path;
-}
-
-static enum osr_status route_save(const struct args *args, uint32_t i,
-				  const struct cli_measured *measured, struct osr_diag *diag)
-{
-	const struct osr_result *last = &measured->tables.result;
-	size_t size = args->save && measured->tables.sweep.routed && !measured->tables.st
-			      ? osr_store_size(last)
-			      : 0;
-	char path[PATH_MAX];
-	void *buf;
-	FILE *out;
-
-	if (!size)
-		return OSR_OK;
-	buf = malloc(size);
-	if (!buf)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the file of --save");
-	out = fopen(file_of(args, measured, args->save, path), "wb");
-	osr_store_write(last,
-			osr_options_key(args->run.who.item[i].engine, &args->run.who.values[i]),
-			buf, size);
-	if (out)
-		fwrite(buf, 1, size, out);
-	free(buf);
-	return cli_written(out, path, diag);
-}
-
 static enum osr_status read_previous(const struct args *args, uint32_t i,
 				     struct cli_measured *measured, struct osr_diag *diag)
 {
@@ -286,7 +227,7 @@ static enum osr_status read_previous(const struct args *args, uint32_t i,
 
 	if (!args->previous || !args->run.who.item[i].engine)
 		return OSR_OK;
-	st = cli_stored_read(file_of(args, measured, args->previous, path),
+	st = cli_stored_read(cli_keep_path(&args->run.who, i, args->previous, path),
 			     args->run.who.item[i].engine, &args->run.who.values[i],
 			     &measured->previous, diag);
 	if (!st && !osr_store_fits(&measured->previous.last, fabric, &n_known))
@@ -328,9 +269,8 @@ static enum osr_status route_one(struct args *args, uint32_t i, struct osr_diag 
 		}
 	}
 	if (!st)
-		st = dump(args, measured, diag);
-	if (!st)
-		st = route_save(args, i, measured, diag);
+		st = cli_keep_tables(&args->keep, &args->run.who, i, &measured->tables,
+				     &args->run.out, diag);
 	if (!st)
 		st = cli_measure(&args->measure, args->reference, measured, &args->run.out, diag);
 	/* Asked for all, an engine for another kind of fabric gets no column. */
@@ -446,20 +386,14 @@ static const struct cli_option both_options[] = {
 static const struct cli_spec both_spec = { both_options };
 
 static const struct cli_option options[] = {
-	{ "dump", "DIR",
-	  "write the tables as OpenSM does under -D 0x43; several engines: one folder each in DIR",
-	  CLI_TEXT(struct args, dump.dir) },
-	{ "save", "FILE",
-	  "write the result into a binary file for --tables and --previous; several engines: "
-	  "FILE.ENGINE each",
-	  CLI_TEXT(struct args, save) },
+	{ CLI_PART(keep_spec, struct args, keep) },
 	{ "previous", "FILE",
 	  "the sweep after this one: stored tables of route --save or of the plugin; several "
 	  "engines: FILE.ENGINE each",
 	  CLI_TEXT(struct args, previous) },
 	{ "ibdmchk", NULL,
 	  "with --dump: SLs for ibdmchk, a line for each end port and LID, which is long",
-	  CLI_FLAG(struct args, dump.long_sl) },
+	  CLI_FLAG(struct args, keep.dump.long_sl) },
 	{ "traffic", "FILE", "phases of a traffic file, may be repeated",
 	  CLI_LIST(struct args, measure.path, measure.n_flows) },
 	{ "hosts", "FILE",
@@ -516,22 +450,21 @@ static enum osr_status route_work(void *args)
 	st = cli_subjects_load(who, in, diag);
 	for (uint32_t i = 0; i < who->n; i++)
 		*(who->item[i].engine ? &routes : &reads) = true;
-	if (!st && !routes && (a->dump.dir || a->save || a->previous))
-		st = osr_fail(
-			diag, OSR_INVAL,
-			"--dump, --save and --previous are for tables of engines; there are none");
-	if (!st && a->save && !strcmp(a->save, "-"))
-		st = osr_fail(diag, OSR_INVAL, "--save: stored tables need a file of their own");
+	if (!st)
+		st = cli_keep_ready(&a->keep, who, diag);
+	if (!st && !routes && a->previous)
+		st = osr_fail(diag, OSR_INVAL,
+			      "--previous is for tables of engines; there are none");
 	if (!st)
 		st = cli_measure_load(&a->measure, in, diag);
-	if (!st &&
-	    ((a->dump.long_sl && !a->dump.dir) || (a->measure.hosts_path && !a->measure.n_flows)))
+	if (!st && ((a->keep.dump.long_sl && !a->keep.dump.dir) ||
+		    (a->measure.hosts_path && !a->measure.n_flows)))
 		st = osr_fail(diag, OSR_INVAL,
 			      "--ibdmchk is for --dump, and --hosts for --traffic");
 	a->threads = osr_threads_of((uint32_t)who->options.own.num[OPT_THREADS]);
 	who->threads = &a->threads;
 	/* The net itself is needed once more only if tables are read or dumped. */
-	if (!a->dump.dir && !reads)
+	if (!a->keep.dump.dir && !reads)
 		osr_net_free(&in->net);
 	if (!st)
 		st = route_all(a);

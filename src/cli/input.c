@@ -9,6 +9,7 @@
 
 #include "cli/input.h"
 #include "cli/cli.h"
+#include "cli/keep.h"
 #include "io/netfile.h"
 #include "io/net.h"
 #include "io/lines.h"
@@ -59,8 +60,12 @@ enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag)
 			return osr_fail(diag, OSR_NOMEM, "%s: out of memory", in->path);
 		in->path = in->owned;
 	}
-	st = in->is_live ? cli_live_net(&in->live, &in->net, diag)
-			 : osr_fabricfile_read(osr_lines_open(&lines, in->path, diag), &in->net);
+	if (in->is_live)
+		st = cli_live_net(&in->live, &in->net, diag);
+	else if (cli_stored_probe(in->path))
+		st = cli_kept_net(in->path, &in->net, diag);
+	else
+		st = osr_fabricfile_read(osr_lines_open(&lines, in->path, diag), &in->net);
 	if (!st && in->names)
 		st = read_names(in->names, &in->net, diag);
 	if (!st && !osr_net_tell_apart(&in->net))

@@ -12,6 +12,7 @@
 #ifndef OSR_CLI_MEASURE_H
 #define OSR_CLI_MEASURE_H
 
+#include "cli/keep.h"
 #include "cli/load.h"
 #include "cli/source.h"
 #include "cli/verdicts.h"

@@ -11,6 +11,7 @@
 #include <osmroutes/params.h>
 
 #include "cli/cli.h"
+#include "cli/keep.h"
 #include "core/data/carry.h"
 #include "store/store.h"
 
@@ -562,6 +563,8 @@ static enum osr_status read_stored(const char *path, struct cli_tables *tables,
 	struct osr_arena scratch = { 0 };
 	struct cli_stored stored;
 	struct osr_routing routing;
+	struct osr_lines lines;
+	const char *groups;
 	struct stat file;
 	enum osr_status st = cli_stored_read(path, NULL, NULL, &stored, diag);
 
@@ -571,6 +574,12 @@ static enum osr_status read_stored(const char *path, struct cli_tables *tables,
 			      why.text);
 	if (!st)
 		st = osr_tables_take(&tables->tables, &routing, diag);
+	groups = st ? NULL : cli_kept_groups(&stored.last.routing);
+	tables->was_live = groups;
+	if (groups)
+		st = osr_tables_read(&tables->tables,
+				     osr_lines_text(&lines, groups, strlen(groups), path, diag),
+				     osr_tables_parse_groups);
 	if (!stat(path, &file))
 		tables->tables.bytes += (uint64_t)file.st_size;
 	cli_stored_free(&stored);
@@ -627,8 +636,8 @@ enum osr_status cli_tables_read(const struct cli_reading *how, const char *path,
 	if (!st)
 		st = osr_tables_finish(&tables->tables, &tables->same_ca, diag);
 	tables->gen = osr_tables_generation(&tables->tables);
-	tables->gen.sls_unknown =
-		!tables->tables.taken && !tables->gen.paths && !tables->gen.routing->sl;
+	tables->gen.sls_unknown = (!tables->tables.taken || tables->was_live) &&
+				  !tables->gen.paths && !tables->gen.routing->sl;
 	tables->routing = tables->tables.routing;
 	tables->read = cli_since(start);
 	return st;
@@ -685,58 +694,6 @@ void cli_tables_say(const struct cli_reading *how, const struct cli_tables *tabl
 	if (how->sl >= 0)
 		out_count(out, "tables.sl", (uint64_t)how->sl);
 	out_members(out, fields, tables, 0);
-}
-
-bool cli_stored_probe(const char *path)
-{
-	char head[OSR_STORE_HEAD];
-	struct stat file;
-	FILE *in = !stat(path, &file) && S_ISREG(file.st_mode) ? fopen(path, "rb") : NULL;
-	bool begins = in && fread(head, 1, sizeof(head), in) == sizeof(head);
-
-	/* A pipe can be read but once. */
-	if (in)
-		fclose(in);
-	return begins && !memcmp(head, OSR_STORE_MAGIC, strlen(OSR_STORE_MAGIC));
-}
-
-enum osr_status cli_stored_read(const char *path, const struct osr_engine *engine,
-				const struct osr_values *values, struct cli_stored *stored,
-				struct osr_diag *diag)
-{
-	struct osr_arena scratch = { 0 };
-	FILE *in = fopen(path, "rb");
-	enum osr_status st = OSR_INVAL;
-	struct stat file;
-	void *buf = NULL;
-	size_t size = 0;
-
-	*stored = (struct cli_stored){ .last.digest = 0 };
-	if (!in || fstat(fileno(in), &file))
-		osr_fail(diag, st, "%.300s: %s", path, strerror(errno));
-	else if (!cli_stored_probe(path))
-		osr_fail(diag, st, "%.300s: not a file of stored tables, as route --save writes it",
-			 path);
-	else if (!(buf = malloc(size = (size_t)file.st_size)))
-		st = osr_fail(diag, OSR_NOMEM, "%.300s: no memory for %zu bytes", path, size);
-	else if (fread(buf, 1, size, in) != size)
-		osr_fail(diag, st, "%.300s: cannot be read completely", path);
-	else
-		st = osr_store_read(buf, size, path, engine ? engine->name : NULL,
-				    engine ? osr_options_key(engine, values) : 0, &stored->arena,
-				    &stored->baseline_arena, &scratch, &stored->last,
-				    &stored->baseline, diag);
-	if (in)
-		fclose(in);
-	osr_arena_free(&scratch);
-	free(buf);
-	return st;
-}
-
-void cli_stored_free(struct cli_stored *stored)
-{
-	osr_arena_free(&stored->arena);
-	osr_arena_free(&stored->baseline_arena);
 }
 
 /* ---- a sub-command -------------------------------------------------------------------------- */
@@ -812,11 +769,15 @@ void cli_run_say(struct cli_run *run, bool with_subjects)
 enum osr_status cli_run_fabric(struct cli_run *run)
 {
 	struct cli_subjects *who = &run->who;
-	bool has_tables = run->in.is_live || cli_is_directory(run->in.path);
+	bool has_tables = run->in.is_live || cli_is_directory(run->in.path) ||
+			  (run->in.path && cli_stored_probe(run->in.path));
 	struct osr_diag *diag = &run->diag;
 	enum osr_status st;
 
-	/* Without a word a live fabric has tables, and so has a directory of dumps. */
+	/*
+	 * Without a word a live fabric has tables, and so has a directory of dumps, or a file of
+	 * --save.
+	 */
 	if (who->by_default && run->needs_tables && !has_tables)
 		return osr_fail(
 			diag, OSR_INVAL,

@@ -51,8 +51,8 @@ struct cli_tables {
 	struct osr_result result; /* for the next sweep; its fabric is the caller's */
 	struct osr_sweep sweep;
 	/* Of those that were read: */
-	bool is_live;
-	char *file[4]; /* LFTs, SL2VL, SLs of paths, multicast; NULL: none; freed */
+	bool is_live, was_live; /* the latter: from a file of --save (keep.h) */
+	char *file[4];          /* LFTs, SL2VL, SLs of paths, multicast; NULL: none; freed */
 	struct osr_tables tables;
 	bool same_ca; /* all CAs have one SL2VL table, so that the checker can be asked */
 	struct cli_stamp read;
@@ -91,25 +91,6 @@ const char *cli_tables_lft(const struct cli_tables *tables);
 
 void cli_tables_say(const struct cli_reading *how, const struct cli_tables *tables,
 		    struct out *out);
-
-/* A checked result in a file, as the plugin stores it: for the next sweep to start from. */
-
-struct cli_stored {
-	struct osr_arena arena, baseline_arena;
-	struct osr_result last, baseline;
-};
-
-/* Does the file begin as one of stored tables? False if it cannot be read. */
-bool cli_stored_probe(const char *path);
-
-/*
- * Checked again, in full. Files of another engine, or of other values of its options, are refused;
- * with engine NULL any are taken, and not checked.
- */
-enum osr_status cli_stored_read(const char *path, const struct osr_engine *engine,
-				const struct osr_values *values, struct cli_stored *stored,
-				struct osr_diag *diag);
-void cli_stored_free(struct cli_stored *stored);
 
 #define CLI_MAX_SUBJECTS 32
 #define CLI_MAX_SETTINGS 32

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "io/keyed.h"
 #include "io/netfile.h"
@@ -19,7 +20,8 @@ struct job {
 	const struct osr_osmdump *dump;
 	const struct osr_net *net;
 	const struct osr_fabric *fabric;
-	const struct osr_routing *routing;
+	const struct osr_generation *gen;
+	const struct osr_routing *routing; /* of gen */
 	/* In the order of OpenSM's maps: by GUID, last byte first. */
 	struct osr_keyed *switches; /* [n_switches] */
 	struct osr_keyed *nodes;    /* [net->n_nodes] */
@@ -187,9 +189,12 @@ uint8_t osr_osmdump_default_vl(uint8_t sl, uint8_t vls)
 	return vl & mask;
 }
 
+/* row NULL: OpenSM's default. A row that is not known is left out. */
 static void write_sl2vl_row(const struct job *job, const uint8_t *row, uint32_t in,
 			    uint32_t out_port, FILE *out)
 {
+	if (row && row[0] == OSR_VL_UNSET)
+		return;
 	fprintf(out, "%-3" PRIu32 " %-3" PRIu32 " :", in, out_port);
 	for (uint8_t sl = 0; sl < 16; sl++)
 		fprintf(out, " %-2d", row ? row[sl] : osr_osmdump_default_vl(sl, job->dump->vls));
@@ -206,6 +211,21 @@ static void write_port_head(const struct job *job, uint32_t port, FILE *out)
 		net_port->lid, osr_net_name(job->net, net_port->node));
 }
 
+static uint32_t dest_of(const struct job *job, uint16_t lid)
+{
+	return lid <= job->fabric->max_lid ? job->fabric->lid_dest[lid] : OSR_NONE;
+}
+
+/* Of the end port of a CA or router: what it sends by. */
+static const uint8_t *end_port_sl2vl(const struct job *job, uint32_t port)
+{
+	uint32_t d = dest_of(job, job->net->ports[port].lid);
+
+	if (job->gen->term_sl2vl && d != OSR_NONE)
+		return job->gen->term_sl2vl[job->fabric->dest_term[d]];
+	return job->routing->sl2vl ? job->routing->ca_sl2vl : NULL;
+}
+
 static void osmdump_write_sl2vl(const struct job *job, FILE *out)
 {
 	static const char line[] = "#--------------------------------------------------------\n";
@@ -219,8 +239,7 @@ static void osmdump_write_sl2vl(const struct job *job, FILE *out)
 		write_port_head(job, port, out);
 		fprintf(out, "#in out : 0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 15\n%s", line);
 		if (!is_switch)
-			write_sl2vl_row(job, job->routing->sl2vl ? job->routing->ca_sl2vl : NULL, 0,
-					0, out);
+			write_sl2vl_row(job, end_port_sl2vl(job, port), 0, 0, out);
 		/*
 		 * OpenSM lists only output ports with a cable, port 0 as input but never as output.
 		 */
@@ -287,10 +306,30 @@ static void write_subnet(const struct job *job, FILE *out)
 	}
 }
 
-/* In the form ibdmchk -c reads. Without an SL table it is the default, SL 0. */
+/*
+ * Of the end port with this LID, on switch s, to a LID. Without an SL table it is the default, SL
+ * 0.
+ */
+static uint8_t path_sl(const struct job *job, uint16_t lid, uint32_t s, uint32_t d)
+{
+	const struct osr_paths *paths = job->gen->paths;
+	size_t at = (size_t)d * job->fabric->n_switches + s;
+	uint32_t own = dest_of(job, lid);
+	uint32_t row =
+		paths && own != OSR_NONE ? paths->row[job->fabric->dest_term[own]] : OSR_NONE;
+
+	if (paths)
+		return row == OSR_NONE ? OSR_NO_SL
+				       : paths->sl[(size_t)row * job->fabric->n_dests + d];
+	if (job->routing->lft[at] == OSR_NO_PATH)
+		return OSR_NO_SL;
+	return job->routing->sl ? job->routing->sl[at] : 0;
+}
+
+/* In the form ibdmchk -c reads where end ports of a switch differ, or it is asked for. */
 static void write_path_sl(const struct job *job, FILE *out)
 {
-	if (!job->dump->long_sl) {
+	if (!job->dump->long_sl && !job->gen->paths) {
 		osr_pathsl_write(job->fabric, job->routing, out);
 		return;
 	}
@@ -308,19 +347,41 @@ static void write_path_sl(const struct job *job, FILE *out)
 			continue;
 		write_port_head(job, job->ports[i].index, out);
 		for (uint32_t d = 0; d < job->fabric->n_dests; d++) {
-			size_t at = (size_t)d * job->fabric->n_switches + s;
+			uint8_t sl = path_sl(job, port->lid, s, d);
 
-			if (job->routing->lft[at] != OSR_NO_PATH)
-				fprintf(out, "0x%04x : %d\n", job->fabric->dest_lid[d],
-					job->routing->sl ? job->routing->sl[at] : 0);
+			if (sl != OSR_NO_SL)
+				fprintf(out, "0x%04x : %d\n", job->fabric->dest_lid[d], sl);
 		}
 		fputc('\n', out);
 	}
 }
 
+void osr_osmdump_groups(const struct osr_fabric *fabric, const struct osr_groups *groups, FILE *out)
+{
+	for (uint32_t s = 0; groups && s < fabric->n_switches; s++) {
+		fprintf(out, "Switch 0x%016" PRIx64 "\nLID    : Out Port(s)\n", fabric->sw_guid[s]);
+		for (uint32_t g = 0; g < groups->n; g++) {
+			const uint64_t *ports = groups->ports[(size_t)g * fabric->n_switches + s];
+
+			if (!(ports[0] | ports[1] | ports[2] | ports[3]))
+				continue;
+			fprintf(out, "0x%04X :", groups->mlid[g]);
+			for (unsigned p = 0; p < 256; p++)
+				if (ports[p / 64] >> p % 64 & 1)
+					fprintf(out, " 0x%03X", p);
+			fputc('\n', out);
+		}
+	}
+}
+
+static void write_groups(const struct job *job, FILE *out)
+{
+	osr_osmdump_groups(job->fabric, job->gen->groups, out);
+}
+
 enum osr_status osr_osmdump_write(const struct osr_osmdump *dump, const struct osr_net *net,
-				  const struct osr_fabric *fabric,
-				  const struct osr_routing *routing, struct osr_diag *diag)
+				  const struct osr_fabric *fabric, const struct osr_generation *gen,
+				  struct osr_diag *diag)
 {
 	static const struct {
 		const char *name;
@@ -330,10 +391,12 @@ enum osr_status osr_osmdump_write(const struct osr_osmdump *dump, const struct o
 		{ "opensm.fdbs", write_fdbs },
 		{ "opensm-sl2vl.dump", osmdump_write_sl2vl },
 		{ "opensm-subnet.lst", write_subnet },
-		{ "opensm.mcfdbs", NULL }, /* empty: ibdmchk insists on the file */
+		{ "opensm.mcfdbs", write_groups }, /* also if it is empty: ibdmchk insists on it */
 		{ "opensm-path-sl.dump", write_path_sl },
 	};
-	struct job job = { .dump = dump, .net = net, .fabric = fabric, .routing = routing };
+	struct job job = {
+		.dump = dump, .net = net, .fabric = fabric, .gen = gen, .routing = gen->routing
+	};
 	enum osr_status st = OSR_OK;
 
 	if (!osmdump_sort(&job) || !osmdump_count_hops(&job))
@@ -349,8 +412,13 @@ enum osr_status osr_osmdump_write(const struct osr_osmdump *dump, const struct o
 		bool bad;
 
 		snprintf(path, sizeof(path), "%.4000s/%s", dump->dir, files[i].name);
+		/* Nor is that of an earlier dump left. */
+		if (files[i].content == write_path_sl && gen->sls_unknown) {
+			unlink(path);
+			continue;
+		}
 		out = fopen(path, "w");
-		if (out && files[i].content)
+		if (out)
 			files[i].content(&job, out);
 		bad = !out || ferror(out);
 		if (out)

@@ -10,8 +10,9 @@
  *	opensm.fdbs		the same with hops, as ibdmchk wants it
  *	opensm-sl2vl.dump	SL to VL of every port pair
  *	opensm-subnet.lst	the cables
- *	opensm.mcfdbs		empty: no multicast group is set up offline
- *	opensm-path-sl.dump	SL of path records, not OpenSM's: see pathsl.h; or as ibdmchk reads it
+ *	opensm.mcfdbs		the groups; empty where none is set up, as offline
+ *	opensm-path-sl.dump	SL of path records, not OpenSM's: see pathsl.h; or as ibdmchk reads it. None where they
+ *				are unknown
  *
  * The order within the files is OpenSM's on a little-endian machine: GUIDs compared from their last
  * byte. Where the file a fabric came from is silent, the values are those ibsim would show: the subnet
@@ -21,7 +22,9 @@
 #ifndef OSR_IO_OSMDUMP_H
 #define OSR_IO_OSMDUMP_H
 
-#include <osmroutes/routing.h>
+#include <stdio.h>
+
+#include "core/verify/union.h"
 
 #include "io/net.h"
 
@@ -32,12 +35,17 @@ struct osr_osmdump {
 };
 
 /*
- * `fabric` must have been built from `net`, `routing` be a routing of it. Memory: a byte per switch
- * and LID. OSR_INVAL names the file that could not be written.
+ * `fabric` must have been built from `net`, `gen` be tables of it: an engine's (gen->routing
+ * alone), or those that were read. Memory: a byte per switch and LID. OSR_INVAL names the file that
+ * could not be written.
  */
 enum osr_status osr_osmdump_write(const struct osr_osmdump *dump, const struct osr_net *net,
-				  const struct osr_fabric *fabric,
-				  const struct osr_routing *routing, struct osr_diag *diag);
+				  const struct osr_fabric *fabric, const struct osr_generation *gen,
+				  struct osr_diag *diag);
+
+/* opensm.mcfdbs of these groups; NULL: none. Errors of the stream are the caller's to look for. */
+void osr_osmdump_groups(const struct osr_fabric *fabric, const struct osr_groups *groups,
+			FILE *out);
 
 /* The SL2VL entry OpenSM's defaults give to an SL on a link with this many operational VLs. */
 uint8_t osr_osmdump_default_vl(uint8_t sl, uint8_t vls);

@@ -474,6 +474,15 @@ static bool store_planes_fit(const struct osr_fabric *fabric, const struct osr_p
 	return true;
 }
 
+/* Of tables that no engine made some rows may be unknown. */
+static bool are_vls(const struct reader *reader, const uint8_t *list, uint64_t n)
+{
+	for (uint64_t i = 0; reader->unjudged && i < n; i++)
+		if (list[i] >= 16 && list[i] != OSR_VL_UNSET)
+			return false;
+	return reader->unjudged || all_below(list, n, 16);
+}
+
 static enum osr_status store_read_tables(struct reader *reader, const struct counts *counts,
 					 struct osr_arena *arena, struct osr_result *result)
 {
@@ -512,7 +521,7 @@ static enum osr_status store_read_tables(struct reader *reader, const struct cou
 		return store_damaged(reader, "an SL is above 15");
 	if (!all_below(counts->ca_sl2vl, sizeof(counts->ca_sl2vl), 16) ||
 	    (routing->sl2vl &&
-	     !all_below(routing->sl2vl[0], counts->n_sl2vl * sizeof(*routing->sl2vl), 16)))
+	     !are_vls(reader, routing->sl2vl[0], counts->n_sl2vl * sizeof(*rows))))
 		return store_damaged(reader, "a VL is above 15");
 	for (uint32_t s = 0; routing->mcast_parent && s < fabric->n_switches; s++)
 		if (routing->mcast_parent[s] != OSR_NONE &&

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Cables of random fabrics pulled, plugged in elsewhere, swapped and added at random. `osmroutes diff` of
-the two fabrics names each of them once, and nothing else."""
+the two fabrics names each of them once, and nothing else. A node without a cable is not in the file: it is one row, with
+the number of its cables, which have none of their own."""
 import json
 import random
 
@@ -51,7 +52,7 @@ def change(draw, cables, free):
     return after, want
 
 
-draw, n_rows = random.Random(5), 0
+draw, n_rows, n_lone = random.Random(5), 0, 0
 for _ in range(60):
     n_switches, n_hosts, cables, free = fabric(draw)
     after, want = change(draw, cables, free)
@@ -60,11 +61,20 @@ for _ in range(60):
     write_net(at('old.net'), cables, n_ports=PORTS, guids=guids)
     write_net(at('now.net'), after, n_ports=PORTS, guids=guids)
     done = run('diff', '--json', '--same', at('old.net'), at('now.net'))
-    rows = json.loads(done.stdout).get('cables', [])
+    found = json.loads(done.stdout)
+    rows = found['cables']
     said = {kind: sorted(sorted([(r['from'], r['from_port']), (r['to'], r['to_port'])]) for r in rows
                          if r['kind'] == kind) for kind in want}
-    asked = {kind: sorted(sorted(cable) for cable in cables) for kind, cables in want.items()}
+    nodes = [{end[0] for cable in net for end in cable} for net in (cables, after)]
+    only = {'missing': nodes[0] - nodes[1], 'new': nodes[1] - nodes[0]}
+    lone = only['missing'] | only['new']
+    asked = {kind: sorted(sorted(cable) for cable in cables if not {a for a, _ in cable} & lone) for kind, cables in want.items()}
+    for kind, net in ('missing', cables), ('new', after):
+        told = {n['name']: n['cables'] for n in found['nodes'] if n['kind'] == kind}
+        assert told == {name: sum(name in (a, b) for (a, _), (b, _) in net) for name in only[kind]}, (told, only)
     assert said == asked, 'said %s, happened %s' % (said, asked)
-    assert done.returncode == bool(rows), done
+    assert done.returncode == bool(rows or lone), done
     n_rows += len(rows)
-print('%d changed cables of 60 fabrics were named' % n_rows)
+    n_lone += len(lone)
+assert n_lone
+print('%d changed cables and %d nodes of 60 fabrics were named' % (n_rows, n_lone))

@@ -170,6 +170,74 @@ def commands(workdir):
         expect('either FILE or --live' in said, said)
 
 
+@scenario('live.kept')
+def kept(workdir):
+    """Tables of a live fabric in a file (--save) and a folder (--dump): a day later both say what `check --live` said then, stand
+    for fabric and tables, and `diff` says what has changed since: cables, a dead switch in one line, hosts, entries, load."""
+    file, folder = (os.path.abspath(os.path.join(workdir, name)) for name in ('kept.save', 'kept.dump'))
+    with running(workdir, 'torus-4x4', 'dfsssp') as (fabric, opensm):
+        for name in ('h01', 'h06', 'h15'):
+            join(fabric, name)
+        opensm.wait_quiet()
+
+        def judged(*words):
+            said = run(fabric, 'check', *words)
+            return dict(said['verdict'], checker=None), said['tables']['entries'], said['faults']
+
+        now = judged('--live', '--save=' + file, '--dump=' + folder)
+        expect(now[0]['answers']['groups'] == 'proven', now)
+        for source in file, folder:
+            expect(judged(source) == now, 'check %s: %s, live it was %s' % (source, judged(source), now))
+        way = lambda *source: [(h['node'], h['out'], h['vl']) for h in run(fabric, 'path', '--one-way', 'h01', 'h11', *source)['hops'] if 'out' in h]
+        expect(way(file) == way(folder) == way('--live') != [], 'path: %s, live %s' % (way(file), way('--live')))
+        again = os.path.join(workdir, 'again')
+        run(fabric, 'route', '--live', '--tables=live', '--bisections=0', '--save=' + again)
+        for old, new in ((file, '--live'), (folder, '--live'), (file, folder), (again, file)):
+            same = run(fabric, 'diff', '--same', old, new)
+            expect(not same['nodes'] and not same['cables'] and not same['diff']['entries_changed'] and
+                   not same['diff'].get('lids_moved') and not same['diff'].get('lids_gone'), same)
+        # Another engine made these, and nobody has their fabric.
+        of_engine = os.path.join(workdir, 'engine')
+        run(fabric, 'route', '--live', '--bisections=0', '--save=' + of_engine)
+        expect('do not hold their fabric' in run(fabric, 'check', of_engine, code=2), 'a file of an engine stands for a fabric')
+        # The hosts of another world, with the same names and LIDs.
+        other = os.path.join(workdir, 'other')
+        shutil.copytree(folder, other)
+        ends = [e for e in fabric.tables().ends if e.host]
+        for name in os.listdir(other):
+            path = os.path.join(other, name)
+            with open(path) as lines:
+                text = lines.read()
+            with open(path, 'w') as lines:
+                lines.write(re.sub(r'(?i)(port ?guid[: ](?:0x)?|adapter 0x)0000000000(1\w{5})', r'\g<1>0000000007\2', text))
+        done = subprocess.run([COMMAND, 'diff', other, folder], capture_output=True, text=True)
+        expect('%d of %d LIDs belong to other port GUIDs' % (len(ends), len(ends) + len(fabric.tables().switches)) in done.stdout.splitlines()[1],
+               'other port GUIDs: %s%s' % (done.stdout[:600], done.stderr))
+        before = fabric.tables()
+        cable = before.cables()[3]
+        opensm.change(fabric.unlink(*cable[:2]))
+        opensm.wait_quiet()
+        after = fabric.tables()
+        expected = sum(before.switches[s].forward(lid) != after.switches[s].forward(lid) for s in range(len(after.switches)) for lid in after.lids)
+        for old in file, folder:
+            found = run(fabric, 'diff', old, '--live', code=(0, 1))
+            row, = found['cables']
+            expect(row['kind'] == 'missing' and cable[:2] in ((row['from'], row['from_port']), (row['to'], row['to_port'])), row)
+            efi = found['diff']['efi']
+            expect([efi['old'], efi['new']] == [t.edge_forwarding_index()[0] for t in (before, after)], 'load: %s' % efi)
+            # What led into the dead cable leads nowhere in what is left of the old tables, and may not count.
+            expect(0 < found['diff']['entries_changed'] == expected and not found['nodes'], '%s entries changed, not %d' % (found['diff'], expected))
+        opensm.change(fabric.relink(*cable[:2]))
+        victim = before.switches[next(e.switch for e in before.ends if e.name == 'h11')]
+        opensm.change(fabric.unlink(victim.name))
+        opensm.wait_quiet()
+        for words in ([file, '--live'], [folder, '--live']):
+            found = run(fabric, 'diff', *words, code=(0, 1))
+            dead, = (n for n in found['nodes'] if n['type'] == 'switch')
+            expect(dead['kind'] == 'missing' and dead['name'] == victim.name and dead['cables'] == len(victim.next) + len(victim.hosts), dead)
+            expect(len(found['nodes']) == 1 + len(victim.hosts) and not found['cables'], found['nodes'])
+
+
 PATH_RECORD = 0x35
 
 

@@ -169,6 +169,7 @@ static void test_dumps(void **state)
 	const struct osr_osmdump how = { dir, 8, false };
 	struct osr_arena arena = { 0 };
 	struct osr_routing routing = { 0 };
+	const struct osr_generation gen = { .routing = &routing };
 	struct osr_diag diag = { "" };
 	struct osr_fabric fabric;
 	struct osr_net net;
@@ -189,7 +190,7 @@ static void test_dumps(void **state)
 	routing.lft[fabric.lid_dest[5] * 2] = 7;
 	routing.lft[fabric.lid_dest[2] * 2] = 99;
 	routing.n_vls = 1;
-	assert_int_equal(osr_osmdump_write(&how, &net, &fabric, &routing, NULL), OSR_OK);
+	assert_int_equal(osr_osmdump_write(&how, &net, &fabric, &gen, NULL), OSR_OK);
 	has(dir, "opensm.fdbs", "0x0004 : UNREACHABLE\n0x0005 : 007");
 	has(dir, "opensm-lfts.dump",
 	    "0x0003 000 # Switch portguid 0x0000000000200001: 'b'\n0x0005 007");
@@ -198,7 +199,7 @@ static void test_dumps(void **state)
 	has(dir, "opensm.mcfdbs", "");
 	has(dir, "opensm-path-sl.dump", "Senders on switch 0x0000000000200000 \"a\"\n0x0001 : 00");
 	assert_int_equal(rmdir(dir), 0);
-	assert_int_equal(osr_osmdump_write(&how, &net, &fabric, &routing, &diag), OSR_INVAL);
+	assert_int_equal(osr_osmdump_write(&how, &net, &fabric, &gen, &diag), OSR_INVAL);
 	assert_non_null(strstr(diag.text, "opensm-lfts.dump: No such file or directory"));
 	osr_arena_free(&arena);
 	osr_net_free(&net);
