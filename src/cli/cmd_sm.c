@@ -26,6 +26,8 @@ static const char *const actions[N_ACTIONS] = { "place", "request", "done", "sta
 struct args {
 	struct cli_run run;
 	enum osr_status (*work)(struct args *a, struct osrk *k);
+	bool log;
+	time_t since;     /* of the log; 0: all of it */
 	const char *path; /* of the socket; NULL: where the library finds it */
 	long wait;        /* ms */
 	/* drain and undrain: */
@@ -120,15 +122,16 @@ static enum osr_status not_said(struct args *args, const struct osrk *client)
 			       : osr_fail(&args->run.diag, OSR_INVAL, "%s", osrk_error(client));
 }
 
+#define SOCKET_DOC                                                                                 \
+	"control_socket of the subnet manager, or the directory that has it (default: "            \
+	"$OSMROUTES_KEYS, then " OSRK_SOCKET ")"
+
 static const struct cli_option socket_options[] = {
 	{ "wait", "MS",
 	  "wait for the switches to have the new tables, at most MS ms (default 60000, of key "
 	  "10000)",
 	  CLI_NUMBER(struct args, wait, 0, 86400000) },
-	{ "socket", "PATH",
-	  "control_socket of the subnet manager, or the directory that has it (default: "
-	  "$OSMROUTES_KEYS, then " OSRK_SOCKET ")",
-	  CLI_TEXT(struct args, path) },
+	{ "socket", "PATH", SOCKET_DOC, CLI_TEXT(struct args, path) },
 	{ 0 },
 };
 
@@ -209,10 +212,31 @@ static const struct out_field instance_fields[] = {
 	{ 0 },
 };
 
+static const struct out_field sweep_fields[] = {
+	{ "time", "when", OUT_TEXT },
+	{ "times", NULL, OUT_COUNT },
+	{ "cause", "cause", OUT_TEXT },
+	{ "engine", NULL, OUT_TEXT },
+	{ "outcome", "outcome", OUT_TEXT },
+	{ "entries_changed", "entries", OUT_COUNT },
+	{ "load", "load", OUT_COUNT },
+	{ "load_over_bound", "x bound", OUT_REAL, 3 },
+	{ "hosts", "hosts", OUT_COUNT },
+	{ "ms", "ms", OUT_REAL, 1 },
+	{ "proven", "proven", OUT_TEXT },
+	{ "message", NULL, OUT_TEXT },
+	{ "change", "what has changed", OUT_TEXT },
+	{ 0 },
+};
+
 static const struct out_section status_sections[] = {
-	{ "instances", OUT_ROWS, instance_fields }, { "summary", OUT_HEAD, head_fields },
-	{ "status", OUT_ONE, status_fields },       { "parts", OUT_ROWS, part_fields },
-	{ "warnings", OUT_ROWS, warning_fields },   { 0 },
+	{ "instances", OUT_ROWS, instance_fields },
+	{ "summary", OUT_HEAD, head_fields },
+	{ "status", OUT_ONE, status_fields },
+	{ "parts", OUT_ROWS, part_fields },
+	{ "warnings", OUT_ROWS, warning_fields },
+	{ "sweeps", OUT_ROWS, sweep_fields },
+	{ 0 },
 };
 
 /* Tables that osmroutes has checked are in use, and all nodes hold them. */
@@ -221,6 +245,21 @@ static bool is_good(const json_t *sm)
 	return json_is_true(json_object_get(sm, "ours")) &&
 	       json_is_true(member_of(sm, "check.passed")) &&
 	       !json_integer_value(member_of(sm, "refused.nodes"));
+}
+
+/* The last sweeps, and nothing else. */
+static void show_log(struct args *args, const json_t *list)
+{
+	struct out *out = &args->run.out;
+	size_t n = json_array_size(list), first = 0;
+
+	while (first < n && json_integer_value(json_object_get(json_array_get(list, first),
+							       "time")) < args->since)
+		first++;
+	for (size_t i = first; i < n; i++)
+		say_row(out, "sweeps", sweep_fields, json_array_get(list, i));
+	if (first == n)
+		out_note(out, args->since ? "no sweep since then" : "no sweep is known");
 }
 
 static enum osr_status status_show(struct args *args, struct osrk *client)
@@ -237,9 +276,14 @@ static enum osr_status status_show(struct args *args, struct osrk *client)
 	json_object_set(sm, "apps", json_object_get(said, "apps"));
 	json_object_set(sm, "pending", json_object_get(said, "pending"));
 	say_row(&args->run.out, "summary", head_fields, sm);
-	say_row(&args->run.out, "status", status_fields, sm);
-	say_rows(&args->run.out, "parts", part_fields, json_object_get(said, "parts"));
-	say_rows(&args->run.out, "warnings", warning_fields, json_object_get(sm, "warnings"));
+	if (args->log) {
+		show_log(args, json_object_get(sm, "history"));
+	} else {
+		say_row(&args->run.out, "status", status_fields, sm);
+		say_rows(&args->run.out, "parts", part_fields, json_object_get(said, "parts"));
+		say_rows(&args->run.out, "warnings", warning_fields,
+			 json_object_get(sm, "warnings"));
+	}
 	out_head(&args->run.out, "osmroutes %s in %s on port %s: %s",
 		 json_string_value(json_object_get(sm, "osmroutes")),
 		 json_string_value(json_object_get(sm, "opensm")),
@@ -658,13 +702,65 @@ static enum osr_status sm_work(void *args)
 	return st;
 }
 
+enum { OPT_LOG = 256 };
+
+/* "90s", "30m", "12h", "2d", or a local date and time as in `date +%F\ %T`, of which the end may be left out. */
+static enum osr_status take_since(const char *arg, time_t *since, const struct cli_line *line)
+{
+	static const char *const forms[] = { "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d" };
+	static const char units[] = "smhd";
+	static const time_t seconds[] = { 1, 60, 3600, 86400 };
+	char *end;
+	long n = strtol(arg, &end, 10);
+	const char *unit = *end ? strchr(units, *end) : NULL;
+
+	if (end > arg && n >= 0 && n < 1000000 && unit && !end[1]) {
+		*since = time(NULL) - n * seconds[unit - units];
+		return OSR_OK;
+	}
+	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+		struct tm when = { .tm_isdst = -1 };
+		const char *rest = strptime(arg, forms[i], &when);
+
+		if (rest && !*rest) {
+			*since = mktime(&when);
+			return OSR_OK;
+		}
+	}
+	return osr_fail(line->diag, OSR_INVAL,
+			"log \"%s\": expected a time to look back, as 90s, 30m, 12h or 2d, or a "
+			"date as \"2026-11-27 23:00\"",
+			arg);
+}
+
+static enum osr_status status_parse(int key, const char *arg, void *args,
+				    const struct cli_line *line)
+{
+	struct args *a = args;
+
+	if (key != OPT_LOG)
+		return OSR_NOT_APPLICABLE;
+	a->log = true;
+	return arg ? take_since(arg, &a->since, line) : OSR_OK;
+}
+
+static const struct cli_option status_options[] = {
+	{ "log", "SINCE",
+	  "the last 50 sweeps instead: when, why, what had changed, what is proven, load; or "
+	  "those since 12h, 2d, or \"2026-11-27 23:00\"",
+	  .key = OPT_LOG, .arg_optional = true },
+	{ "socket", "PATH", SOCKET_DOC, CLI_TEXT(struct args, path) },
+	{ 0 },
+};
+
 const struct cli_command cli_status = {
 	"status",
 	"say what a running subnet manager does",
 	CLI_ADMIN,
-	{ socket_options + 1, NULL, NULL,
+	{ status_options, status_parse, NULL,
 	  "Says what a running subnet manager does: which engine routes and since when, what "
-	  "the last sweep proved, load, drained parts, warnings. Exit code 1 if no tables "
+	  "the last sweep proved, load, drained parts, warnings; with --log what the sweeps "
+	  "before it did. Exit code 1 if no tables "
 	  "that osmroutes has checked are in use, or a node does not hold them." },
 	status_sections,
 	CLI_ARGS(.work = status_show),

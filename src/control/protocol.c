@@ -361,7 +361,8 @@ static json_t *protocol_attach(struct call *call)
  */
 static json_t *protocol_sm(const struct osr_peer *peer)
 {
-	static const char *const kept[] = { "osmroutes", "opensm", "sm_port", "warnings" };
+	static const char *const kept[] = { "osmroutes", "opensm", "sm_port", "warnings",
+					    "history" };
 	json_t *sm;
 
 	if (!peer->not_master)

@@ -8,6 +8,7 @@
 #include "metrics.h"
 
 #include "confirm.h"
+#include "history.h"
 #include "keys.h"
 #include "upkeep.h"
 #include "file.h"
@@ -562,6 +563,9 @@ void osr_metrics_note(const struct sweep *sweep, enum outcome outcome)
 	sweep->ctx->n_sweeps[outcome]++;
 	json_decref(metrics->sweep);
 	note_sweep(sweep, outcome, metrics);
+	osr_history_note(
+		sweep, outcome_names[outcome],
+		json_is_true(json_object_get(json_object_get(metrics->sweep, "check"), "passed")));
 	metrics->pending = true;
 	/* In the log: neither which engine routes, nor how often, is known yet. */
 	if (osm_log_is_active(&plugin->osm->log, level) && metrics->sweep) {
@@ -584,13 +588,17 @@ void osr_metrics_note(const struct sweep *sweep, enum outcome outcome)
 static void metrics_over(struct plugin *plugin)
 {
 	struct metrics *metrics = plugin->metrics;
+	json_t *root;
 
 	pthread_mutex_lock(&metrics->mutex);
 	metrics->pending |= metrics->sweep &&
 			    (metrics->confirmed != osr_confirmed(plugin) || metrics->not_master);
 	metrics_write(plugin);
-	if (plugin->keys)
-		osr_keys_tell(plugin, metrics_root(plugin));
+	if (plugin->keys) {
+		root = metrics_root(plugin);
+		add_members(&root, json_pack("{s:o}", "history", osr_history_json(plugin)));
+		osr_keys_tell(plugin, root);
+	}
 	pthread_mutex_unlock(&metrics->mutex);
 }
 

@@ -278,7 +278,7 @@ static const struct feature engines = { .on = { [ON_SWEEP_BEGINS] = engines_begi
 /* In the order in which they are told. */
 static const struct feature *const features[] = {
 	&osr_confirm, &osr_upkeep, &osr_feature_keys, &engines,     &osr_traps,
-	&osr_reboots, &osr_slvl,   &osr_rounds,       &osr_metrics,
+	&osr_reboots, &osr_slvl,   &osr_rounds,       &osr_history, &osr_metrics,
 };
 
 #define N_FEATURES (sizeof(features) / sizeof(*features))

@@ -56,8 +56,8 @@ struct feature {
 };
 
 /* Each in the file of its name, with state of its own. */
-extern const struct feature osr_confirm, osr_feature_keys, osr_metrics, osr_reboots, osr_rounds,
-	osr_slvl, osr_traps, osr_upkeep;
+extern const struct feature osr_history, osr_confirm, osr_feature_keys, osr_metrics, osr_reboots,
+	osr_rounds, osr_slvl, osr_traps, osr_upkeep;
 
 /* To all features. */
 void osr_features_tell(struct plugin *plugin, enum feature_event event);
@@ -194,6 +194,7 @@ struct plugin {
 	/* What features keep, each in its own file. */
 	struct confirm *confirm;
 	struct keys *keys; /* NULL: there are none */
+	struct history *history;
 	struct metrics *metrics;
 	struct reboots *reboots;
 	struct slvl *slvl;

@@ -14,6 +14,7 @@
 #include "store/store.h"
 #include "core/verify/union.h"
 #include "confirm.h"
+#include "history.h"
 #include "keys.h"
 #include "mcast_groups.h"
 #include "metrics.h"
@@ -282,6 +283,7 @@ static enum osr_status sweep(struct sweep *sweep)
 		last = *osr_before(ctx);
 		if (ctx->current)
 			last.routing = *osr_shown(ctx->current);
+		osr_history_change(sweep, &last.fabric);
 	}
 	osr_sweep_report(sweep, osr_before(ctx) ? &last : NULL);
 	/* The result becomes the one that path_sl, QoS and multicast look at. */
@@ -449,6 +451,7 @@ void osr_sweep_cached(struct engine_ctx *ctx)
 		.ctx = ctx,
 		.osm = ctx->plugin->osm,
 		.slot = &slot,
+		.cause = "unicast cache",
 		.ms_start = osr_sweep_clock_ms(),
 	};
 
@@ -507,6 +510,7 @@ int osr_sweep_callback(void *context)
 		.osm = ctx->plugin->osm,
 		.slot = ctx->slot,
 		.scratch = ctx->scratch,
+		.cause = osr_history_cause(ctx->plugin, ctx),
 		.ms_start = osr_sweep_clock_ms(),
 	};
 	enum osr_status st;

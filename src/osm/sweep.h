@@ -68,6 +68,8 @@ struct sweep {
 	size_t fabric_size;                /* bytes of the fabric that was read */
 	struct osr_fabric standing;        /* with what is left out */
 	struct osr_held held;
+	const char *cause;   /* history.h */
+	char change[400];    /* of the fabric, since the last tables */
 	const char *history; /* why what switches hold is not known, or NULL */
 	char history_text[160];
 	bool reused;

@@ -467,3 +467,77 @@ def others(workdir):
         warned = [w['text'] for w in found['warnings']]
         expect(len(warned) == len(set(warned)) and any(w.startswith('ERR OR04: dmodk: ') for w in warned), str(warned))
     expect(routes_nothing(opensm.log) == ["OpenSM's minhop routes"] * 2, str(routes_nothing(opensm.log)))
+
+
+@scenario('status.log')
+def log(workdir):
+    """The last 50 sweeps, over a restart: a cable that dies and returns, a dead switch in one entry, a drain; each with its cause,
+    what had changed, entries as the switches have them, and load. A file that is too long, or none, is no reason to stop."""
+    cache = {'OSM_CACHE_DIR': os.path.join(workdir, 'cache')}
+    os.makedirs(cache['OSM_CACHE_DIR'], exist_ok=True)
+
+    def sweeps(fabric, *words, code=0):
+        said = subprocess.run([COMMAND, 'status', '--json', '--socket=' + os.path.join(fabric.dir, 'keys.sock'), *(words or ['--log'])],
+                              capture_output=True, text=True, timeout=patience(30))
+        expect(said.returncode == code, '%s: exit code %d: %s' % (words, said.returncode, said.stderr))
+        return json.loads(said.stdout)['sweeps'] if said.stdout else said.stderr
+
+    def last_change(fabric):
+        return next(s for s in reversed(sweeps(fabric)) if s.get('change'))
+
+    def differ(x, y):
+        return sum(a.forward(lid) != b.forward(lid) for a, b in zip(x.switches, y.switches) for lid in y.lids)
+
+    with Fabric(find_fabric('torus-4x4'), workdir) as fabric:
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=CONF, env=cache) as opensm:
+            opensm.wait_up()
+            opensm.wait_quiet()
+            first, = sweeps(fabric)
+            whole = fabric.tables()
+            expect((first['cause'], first['outcome'], first['load'], 'change' in first) == ('start', 'routed', whole.edge_forwarding_index()[0], False), first)
+            name, port, far = whole.cables()[5]
+            opensm.change(fabric.unlink(name, port))
+            opensm.wait_quiet()
+            broken = fabric.tables()
+            new = sweeps(fabric)[1:]
+            cut = next(s for s in new if s.get('change'))
+            expect(cut['cause'] in ('trap', 'discovery') and re.match(r'1 cable missing \(.*\)$', cut['change']) and '%s port %d' % (name, port) in cut['change'], cut)
+            expect(sum(s['entries_changed'] for s in new) >= differ(whole, broken) > 0 and new[-1]['load'] == broken.edge_forwarding_index()[0], new)
+            opensm.change(fabric.relink(name, port))
+            opensm.wait_quiet()
+            expect('1 cable new (' in last_change(fabric)['change'], last_change(fabric))
+            ask(fabric, 'drain', '%s:%d' % (name, port))
+            drained = last_change(fabric)
+            expect(drained['cause'] == 'drain' and '1 cable missing' in drained['change'], drained)
+            ask(fabric, 'undrain', '--all')
+            victim = whole.switches[next(e.switch for e in whole.ends if e.name == 'h11')]
+            opensm.change(fabric.unlink(victim.name))
+            opensm.wait_quiet()
+            dead = [s['change'] for s in sweeps(fabric) if victim.name in s.get('change', '') and 'switch' in s['change']]
+            expect(dead == ['switch %s missing, with %d cables' % (victim.name, len(victim.next) + len(victim.hosts))], dead)
+            # A sweep that finds what the one before it found is no entry of its own.
+            for _ in range(3):
+                opensm.resweep()
+            opensm.wait_quiet()
+            before = sweeps(fabric)
+            expect(before[-1]['times'] >= 3 and not before[-1]['entries_changed'], before[-2:])
+            expect(sweeps(fabric, '--log=1h') == before and len(sweeps(fabric, '--log=2100-01-01')) == 0, 'since when?')
+            expect('expected a time to look back' in sweeps(fabric, '--log=yesterday', code=2), 'yesterday')
+        path, = glob.glob(os.path.join(cache['OSM_CACHE_DIR'], 'osmroutes-history-*.json'))
+        with open(path) as file:
+            kept = json.load(file)
+        expect([s['time'] for s in kept][-1] > 0 and len(kept) == len(before), '%d of %d sweeps are kept' % (len(kept), len(before)))
+        with open(path, 'w') as file:
+            json.dump(['no sweep'] + [dict(kept[0], time=n + 1) for n in range(60)], file)
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=CONF, env=cache) as opensm:
+            opensm.wait_up()
+            opensm.wait_quiet()
+            after = sweeps(fabric)
+            own = [s for s in after if s['cause'] != 'start']
+            expect(len(after) == 50 and own[0]['cause'] == 'restart' and own == after[-len(own):], after[-3:])
+        with open(path, 'w') as file:
+            file.write('{ no JSON')
+        with Opensm(fabric, 'dfsssp', plugin=True, options=QOS, plugin_conf=CONF, env=cache) as opensm:
+            opensm.wait_up()
+            expect(len(sweeps(fabric)) >= 1, 'no sweep')
+            opensm.check_own_log()
