@@ -135,6 +135,9 @@ extern const struct cli_command cli_route, cli_check, cli_diff, cli_report, cli_
 	cli_conf, cli_status, cli_key, cli_drain, cli_undrain, cli_order, cli_generate;
 extern const struct cli_command *const cli_commands[];
 
+/* Drained parts as a subnet manager on this machine lists them; NULL: none answers. */
+struct json_t *cli_sm_parts(void);
+
 /* "osmroutes: sentence" on stderr; the exit code for this status. */
 int cli_fail(enum osr_status st, const struct osr_diag *diag);
 

@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/data/fabric_map.h"
 #include "core/verify/union.h"
 #include "cli/cli.h"
 #include "cli/input.h"
@@ -27,7 +26,6 @@
 #include "traffic/changes.h"
 
 enum { OLD, NEW };
-enum { SWITCHES, CABLES, LIDS, N_THINGS };
 
 struct args {
 	struct cli_run run;    /* in: the fabric of NEW */
@@ -45,7 +43,6 @@ struct outcome {
 	struct osr_changes changes; /* of the old tables, as far as the new fabric has them */
 	uint64_t n_pairs, n_path;   /* host port to host LID; with another path */
 	uint64_t n_sl;
-	uint64_t gone[N_THINGS], come[N_THINGS];
 	uint64_t n_sl2vl, n_groups; /* tables and (group, switch) entries */
 	uint64_t n_parents;         /* switches with another parent in the tree of multicast */
 	struct cli_verdicts found[2];
@@ -135,22 +132,6 @@ static void count_groups(const struct args *args, struct outcome *outcome)
 	}
 }
 
-/* ---- the transition --------------------------------------------------------------------- */
-
-/*
- * What map->to has and map->from has not: a switch is its GUID, a cable its ends, a LID whose it
- * is.
- */
-static void count_missing(const struct osr_fabric_map *map, uint64_t *n)
-{
-	for (uint32_t s = 0; s < map->to->n_switches; s++)
-		n[SWITCHES] += map->sw[s] == OSR_NONE;
-	for (uint32_t c = 0; c < map->to->n_channels; c++)
-		n[CABLES] += c < map->to->chan_rev[c] && map->chan[c] == OSR_NONE;
-	for (uint32_t d = 0; d < map->to->n_dests; d++)
-		n[LIDS] += map->dest[d] == OSR_NONE;
-}
-
 /* ---- what is said --------------------------------------------------------------------------- */
 
 static const struct out_field head_fields[] = { CLI_INPUT_FIELDS, { 0 } };
@@ -162,13 +143,6 @@ enum { FABRIC_MOVED = 1, HAS_GROUPS = 2, HAS_TREES = 4 };
 static const struct out_field diff_fields[] = {
 	{ "old", NULL, OUT_TEXT },
 	{ "new", NULL, OUT_TEXT },
-	{ "switches_gone", "switches gone", OUT_COUNT, 0, OF(gone[SWITCHES]), FABRIC_MOVED },
-	{ "switches_come", "  come", OUT_COUNT, 0, OF(come[SWITCHES]), FABRIC_MOVED },
-	{ "cables_gone", "cables between switches gone", OUT_COUNT, 0, OF(gone[CABLES]),
-	  FABRIC_MOVED },
-	{ "cables_come", "  come", OUT_COUNT, 0, OF(come[CABLES]), FABRIC_MOVED },
-	{ "lids_gone", "LIDs gone", OUT_COUNT, 0, OF(gone[LIDS]), FABRIC_MOVED },
-	{ "lids_come", "  come", OUT_COUNT, 0, OF(come[LIDS]), FABRIC_MOVED },
 	{ "lids_moved", "LIDs of other port GUIDs", OUT_COUNT, 0, OF(net.lids_moved),
 	  FABRIC_MOVED },
 	{ "ports_renamed", "end ports with another LID", OUT_COUNT, 0, OF(net.ports_renamed),
@@ -373,12 +347,10 @@ static enum osr_status load_fabrics(struct args *args, struct osr_diag *diag)
 	return st;
 }
 
-static enum osr_status diff_load(struct args *args, struct outcome *outcome)
+static enum osr_status diff_load(struct args *args)
 {
-	struct osr_arena *scratch = &args->run.scratch;
 	struct osr_diag *diag = &args->run.diag;
 	const struct cli_reading *how = &args->run.who.how;
-	struct osr_fabric_map back;
 	enum osr_status st = load_fabrics(args, diag);
 
 	if (!st)
@@ -395,15 +367,8 @@ static enum osr_status diff_load(struct args *args, struct outcome *outcome)
 		return OSR_OK;
 	st = osr_union_carry(&args->then.fabric, &args->tables[OLD].gen, &args->run.in.fabric,
 			     &args->run.result, &args->carried, diag);
-	if (!st)
-		st = osr_fabric_map_init(&back, &args->run.in.fabric, &args->then.fabric, scratch,
-					 diag);
-	if (st)
-		return st;
-	count_missing(&back, outcome->gone);
-	count_missing(&args->carried.tables.map, outcome->come);
 	args->gen[OLD] = args->carried.gen;
-	return OSR_OK;
+	return st;
 }
 
 static enum osr_status diff_tables(struct args *args)
@@ -414,7 +379,7 @@ static enum osr_status diff_tables(struct args *args)
 	struct outcome outcome = { 0 };
 	struct cli_bounds bounds = { 0 };
 	uint32_t modes = OSR_CLAIM_MULTICAST | (args->one_way ? 0 : OSR_CLAIM_REVERSIBLE);
-	enum osr_status st = diff_load(args, &outcome);
+	enum osr_status st = diff_load(args);
 	struct cli_stamp start = cli_now();
 	bool differ;
 
@@ -462,9 +427,7 @@ static enum osr_status diff_tables(struct args *args)
 		return st;
 	diff_say(args, &outcome);
 	differ = outcome.changes.n_entries_changed || outcome.n_sl || outcome.n_sl2vl ||
-		 outcome.n_groups;
-	for (unsigned i = 0; i < N_THINGS; i++)
-		differ |= outcome.gone[i] || outcome.come[i];
+		 outcome.n_groups || outcome.net.n;
 	if ((args->must_be_same && differ) ||
 	    transition_answer(args, &outcome, HOSTS) == OSR_REFUTED ||
 	    osr_verdict_of(&outcome.found[NEW].hosts, OSR_REQUIRED, NULL) == OSR_REFUTED)
@@ -499,11 +462,10 @@ static enum osr_status diff_fabrics(struct args *args)
 		return st;
 	cli_run_say(&args->run, false);
 	st = cli_net_diff(&args->then.net, &args->run.in.net, &args->run.out, &net_changes, diag);
-	if (!st && !net_changes.nodes && !net_changes.cables)
+	if (!st && !net_changes.n)
 		out_note(&args->run.out, "every node and cable of %s is where it was",
 			 cli_input_name(&args->then));
-	args->run.code =
-		args->must_be_same && (net_changes.nodes || net_changes.cables) ? CLI_BAD : CLI_OK;
+	args->run.code = args->must_be_same && net_changes.n ? CLI_BAD : CLI_OK;
 	return st;
 }
 

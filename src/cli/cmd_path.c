@@ -10,9 +10,15 @@
 #include "cli/source.h"
 #include "io/endports.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
 struct args {
 	struct cli_run run;
 	bool one_way;
+	bool alone;              /* one word: a node, or none: the busiest cables */
 	const char *via, *hosts; /* NODE:PORT; a list or a file of hosts; NULL: not asked */
 	uint32_t max;            /* rows of each kind; 0: all */
 	/* What is shown, unless it is a cable: */
@@ -81,11 +87,47 @@ static const struct out_field cable_fields[] = {
 	{ 0 },
 };
 
+/* One node at a glance. */
+static const struct out_field node_fields[] = {
+	{ "type", "type", OUT_TEXT },
+	{ "guid", "node GUID", OUT_GUID },
+	{ "lids", "LIDs", OUT_TEXT },
+	{ "ports", "ports", OUT_COUNT },
+	{ "cables", "cables", OUT_COUNT },
+	{ "hosts", "hosts", OUT_COUNT },
+	{ "state", "state", OUT_TEXT },
+	{ "node", "node", OUT_TEXT },
+	{ 0 },
+};
+
+static const struct out_field port_fields[] = {
+	{ "node", "node", OUT_TEXT },      { "port", "port", OUT_COUNT },
+	{ "guid", "port GUID", OUT_GUID }, { "lids", "LIDs", OUT_TEXT },
+	{ "rate", "rate", OUT_TEXT },      { "out", "routes out", OUT_COUNT },
+	{ "in", "in", OUT_COUNT },         { "state", "state", OUT_TEXT },
+	{ "to", "cable to", OUT_TEXT },    { 0 },
+};
+
+static const struct out_field busiest_fields[] = {
+	{ "routes", "routes", OUT_COUNT },
+	CLI_CABLE_FIELDS,
+	{ "senders", "of hosts (routes of each)", OUT_TEXT },
+	{ "receivers", "to hosts", OUT_TEXT },
+	{ 0 },
+};
+
 static const struct out_section sections[] = {
-	{ "summary", OUT_HEAD, head_fields }, { "paths", OUT_ROWS, path_fields },
-	{ "hops", OUT_ROWS, hop_fields },     { "directions", OUT_ROWS, direction_fields },
-	{ "hosts", OUT_ROWS, host_fields },   { "pairs", OUT_ROWS, pair_fields },
-	{ "cables", OUT_ROWS, cable_fields }, { 0 },
+	{ "summary", OUT_HEAD, head_fields },
+	{ "paths", OUT_ROWS, path_fields },
+	{ "hops", OUT_ROWS, hop_fields },
+	{ "directions", OUT_ROWS, direction_fields },
+	{ "hosts", OUT_ROWS, host_fields },
+	{ "pairs", OUT_ROWS, pair_fields },
+	{ "cables", OUT_ROWS, cable_fields },
+	{ "nodes", OUT_ROWS, node_fields },
+	{ "ports", OUT_ROWS, port_fields },
+	{ "busiest", OUT_ROWS, busiest_fields },
+	{ 0 },
 };
 
 /* ---- following a route ---------------------------------------------------------------------- */
@@ -227,7 +269,8 @@ static void count_pair(struct direction *direction, uint32_t from, uint32_t dest
 	direction->n_routes++;
 	direction->to[from]++;
 	direction->from[to]++;
-	if (direction->args->max && direction->n_pairs_said >= direction->args->max)
+	if (!direction->number ||
+	    (direction->args->max && direction->n_pairs_said >= direction->args->max))
 		return;
 	direction->n_pairs_said++;
 	OUT_ADD(&direction->args->run.out, "pairs", direction->number, fabric->dest_lid[dest],
@@ -420,6 +463,203 @@ static enum osr_status path_hosts(struct args *args)
 	return OSR_OK;
 }
 
+/* ---- one node, and the busiest cables --------------------------------------------------------- */
+
+/* Routes between hosts, to all their LIDs, on every channel, and by the cable of every end port. */
+struct loads {
+	uint64_t *channel, *out, *in;
+};
+
+static void count_loads(const struct cli_run *run, struct loads *loads)
+{
+	const struct osr_fabric *fabric = &run->in.fabric;
+	const struct osr_routing *routing = run->tables.gen.routing;
+
+	for (uint64_t i = 0; i < (uint64_t)fabric->n_dests * fabric->n_switches; i++) {
+		uint32_t d = (uint32_t)(i / fabric->n_switches), to = fabric->dest_term[d];
+		uint32_t s = (uint32_t)(i % fabric->n_switches), v = s, c, n = 0;
+		bool goes = is_host(fabric, to) && osr_lft(routing, s, d) != OSR_NO_PATH;
+
+		for (uint32_t t = fabric->term_row[s]; goes && t < fabric->term_row[s + 1]; t++) {
+			loads->out[t] += is_host(fabric, t) && t != to;
+			n += is_host(fabric, t) && t != to;
+		}
+		for (uint32_t hops = 0; n && hops <= fabric->n_switches; hops++) {
+			uint8_t port = osr_lft(routing, v, d);
+
+			c = port == OSR_NO_PATH ? OSR_NONE : osr_port_channel(fabric, v, port);
+			if (c == OSR_NONE) {
+				loads->in[to] +=
+					v == fabric->dest_switch[d] && port == fabric->term_port[to]
+						? n
+						: 0;
+				break;
+			}
+			loads->channel[c] += n;
+			v = fabric->chan_dst[c];
+		}
+	}
+}
+
+/* "17", or "16-19"; NULL: none. */
+static const char *lids_text(const struct osr_net_port *port, char buf[32])
+{
+	snprintf(buf, 32, port->lmc ? "%u-%u" : "%u", port->lid, port->lid + (1u << port->lmc) - 1);
+	return port->lid ? buf : NULL;
+}
+
+/* "drained", "held down", or NULL: of a switch (port 0) or a cable of it. */
+static const char *state_of(const json_t *parts, uint64_t guid, uint32_t port)
+{
+	for (size_t i = 0; i < json_array_size(parts); i++) {
+		const json_t *part = json_array_get(parts, i);
+		const char *at = json_string_value(json_object_get(part, "guid"));
+
+		if (at && strtoull(at, NULL, 16) == guid &&
+		    json_integer_value(json_object_get(part, "port")) == port)
+			return json_string_value(json_object_get(part, "why"));
+	}
+	return NULL;
+}
+
+static void say_port(struct args *args, const struct loads *loads, const json_t *parts, uint32_t p)
+{
+	const struct osr_net *net = &args->run.in.net;
+	const struct osr_fabric *fabric = &args->run.in.fabric;
+	uint32_t peer = net->ports[p].peer, node = net->ports[p].node, far = net->ports[peer].node;
+	uint64_t guid = net->nodes[node].guid, there = net->nodes[far].guid;
+	uint32_t s = osr_fabric_switch_by_guid(fabric, guid), n = osr_net_port_num(net, p);
+	uint32_t c = s == OSR_NONE ? OSR_NONE : osr_port_channel(fabric, s, n);
+	uint32_t end = s == OSR_NONE ? p : peer, lid = net->ports[end].lid;
+	uint32_t d = lid && lid <= fabric->max_lid ? fabric->lid_dest[lid] : OSR_NONE;
+	uint32_t t = d == OSR_NONE ? OSR_NONE : fabric->dest_term[d];
+	const char *own = state_of(parts, guid, n);
+	char lids[32], rate[32] = "", to[160];
+	uint8_t width, speed;
+	uint64_t use[2] = { OUT_NO_COUNT, OUT_NO_COUNT };
+
+	osr_net_link_rate(net, p, &width, &speed);
+	if (width && speed)
+		snprintf(rate, sizeof(rate), "%ux%s", width, osr_speed_name(speed));
+	if (c != OSR_NONE) {
+		use[0] = loads->channel[c];
+		use[1] = loads->channel[fabric->chan_rev[c]];
+	} else if (t != OSR_NONE) {
+		use[s != OSR_NONE] = loads->out[t];
+		use[s == OSR_NONE] = loads->in[t];
+	}
+	snprintf(to, sizeof(to), "%.128s:%u", osr_net_shown(net, far), osr_net_port_num(net, peer));
+	OUT_ADD(&args->run.out, "ports", osr_net_shown(net, node), n,
+		s == OSR_NONE ? net->ports[p].guid : OUT_NO_COUNT,
+		s == OSR_NONE ? lids_text(&net->ports[p], lids) : NULL, *rate ? rate : NULL, use[0],
+		use[1], own ? own : state_of(parts, there, osr_net_port_num(net, peer)), to);
+}
+
+static void say_node(struct args *args, const struct loads *loads, const json_t *parts,
+		     uint32_t node)
+{
+	static const char *const types[] = { "host", "switch", "router" };
+	const struct osr_net *net = &args->run.in.net;
+	const struct osr_net_node *is = &net->nodes[node];
+	uint32_t s = osr_fabric_switch_by_guid(&args->run.in.fabric, is->guid), n_cables = 0;
+	char lids[32];
+
+	for (uint32_t p = is->port_row + 1; p <= is->port_row + is->n_ports; p++) {
+		if (net->ports[p].peer == OSR_NONE)
+			continue;
+		n_cables++;
+		say_port(args, loads, parts, p);
+	}
+	OUT_ADD(&args->run.out, "nodes", types[is->type], is->guid,
+		lids_text(&net->ports[is->port_row], lids), is->n_ports, n_cables,
+		s == OSR_NONE ? OUT_NO_COUNT : args->run.in.fabric.sw_sources[s],
+		state_of(parts, is->guid, 0), osr_net_shown(net, node));
+}
+
+/* "h1 (36), h2 (36), h3 (36) and 33 more" */
+static void hosts_text(const struct osr_fabric *fabric, const uint64_t *count,
+		       struct osr_keyed *use, char text[256])
+{
+	uint32_t n = rank_uses(count, fabric->n_terminals, use);
+	size_t used = 0;
+	char name[32];
+
+	for (uint32_t i = 0; i < n && i < 3; i++)
+		used += (size_t)snprintf(text + used, 256 - used, "%s%.60s (%llu)", i ? ", " : "",
+					 osr_terminal_name(fabric, use[i].index, name),
+					 (unsigned long long)count[use[i].index]);
+	if (n > 3)
+		snprintf(text + used, 256 - used, " and %u more", n - 3);
+}
+
+static enum osr_status say_busiest(struct args *args, const struct loads *loads)
+{
+	const struct osr_fabric *fabric = &args->run.in.fabric;
+	const struct osr_net *net = &args->run.in.net;
+	struct osr_arena *scratch = &args->run.scratch;
+	size_t n_terminals = fabric->n_terminals;
+	struct osr_keyed *use = osr_alloc(scratch, fabric->n_channels, sizeof(*use));
+	struct osr_keyed *hosts = osr_alloc(scratch, n_terminals, sizeof(*hosts));
+	struct osr_keyed *node = osr_net_by_guid(net);
+	enum osr_status st =
+		osr_arena_failed(scratch, &args->run.diag) || !node ? OSR_NOMEM : OSR_OK;
+	uint32_t n = st ? 0 : rank_uses(loads->channel, fabric->n_channels, use);
+	char from[256] = "", to[256] = "", x[32], y[32];
+
+	for (uint32_t i = 0; i < n && (!args->max || i < args->max) && !st; i++) {
+		uint32_t c = use[i].index, s = fabric->chan_src[c];
+		uint32_t at = osr_keyed_at(node, net->n_nodes, fabric->sw_guid[s]);
+		struct direction cable = {
+			.args = args,
+			.to = osr_calloc(scratch, n_terminals, sizeof(*cable.to)),
+			.from = osr_calloc(scratch, n_terminals, sizeof(*cable.from))
+		};
+
+		st = osr_arena_failed(scratch, &args->run.diag)
+			     ? OSR_NOMEM
+			     : look(&cable, osr_net_port(net, node[at].index, fabric->chan_port[c]),
+				    &args->run.diag);
+		if (st)
+			break;
+		hosts_text(fabric, cable.to, hosts, from);
+		hosts_text(fabric, cable.from, hosts, to);
+		OUT_ADD(&args->run.out, "busiest", loads->channel[c]);
+		cli_say_cable(&args->run.out, osr_switch_name(fabric, s, x), fabric->chan_port[c],
+			      osr_switch_name(fabric, fabric->chan_dst[c], y),
+			      fabric->chan_port[fabric->chan_rev[c]]);
+		out_text(&args->run.out, "senders", from);
+		out_text(&args->run.out, "receivers", to);
+	}
+	if (args->max && n > args->max)
+		out_note(&args->run.out, "%u of %u channels are listed (--max)", args->max, n);
+	free(node);
+	return st;
+}
+
+/* One node with all its rails, or the busiest cables. */
+static enum osr_status say_alone(struct args *args)
+{
+	const struct osr_fabric *fabric = &args->run.in.fabric;
+	struct osr_arena *scratch = &args->run.scratch;
+	struct loads loads = { .channel = osr_calloc(scratch, fabric->n_channels,
+						     sizeof(*loads.channel)),
+			       .out = osr_calloc(scratch, fabric->n_terminals, sizeof(*loads.out)),
+			       .in = osr_calloc(scratch, fabric->n_terminals, sizeof(*loads.in)) };
+	json_t *parts;
+
+	if (osr_arena_failed(scratch, &args->run.diag))
+		return OSR_NOMEM;
+	count_loads(&args->run, &loads);
+	if (!args->run.word[0])
+		return say_busiest(args, &loads);
+	/* Of the subnet manager on this machine, if that is the one. */
+	parts = args->run.in.is_live ? cli_sm_parts() : NULL;
+	for (uint32_t i = 0; i < args->ends.names.n_hits; i++)
+		say_node(args, &loads, parts, args->ends.names.hit[i]->node);
+	json_decref(parts);
+	return OSR_OK;
+}
+
 /* ---- the command line ----------------------------------------------------------------------- */
 
 static const struct cli_option options[] = {
@@ -440,12 +680,20 @@ static const struct cli_option options[] = {
 static enum osr_status path_parse(int key, const char *arg, void *args, const struct cli_line *line)
 {
 	struct args *a = args;
+	uint32_t words;
 
 	(void)arg;
 	if (key == CLI_ALL_OPTIONS && a->via && a->hosts)
 		return osr_fail(line->diag, OSR_INVAL, "either --via or --hosts");
-	if (key == CLI_ALL_OPTIONS && (a->via || a->hosts))
+	if (key != CLI_ALL_OPTIONS)
+		return OSR_NOT_APPLICABLE;
+	/* Without two words before FILE: a node, or nothing. */
+	words = line->n_words - !a->run.in.is_live;
+	a->alone = !a->via && !a->hosts && words < 2;
+	if (a->via || a->hosts || !line->n_words)
 		a->run.n_words = 0;
+	else if (a->alone)
+		a->run.n_words = words;
 	return OSR_NOT_APPLICABLE;
 }
 
@@ -515,6 +763,22 @@ static enum osr_status name_ends(struct args *args)
 	return OSR_OK;
 }
 
+/* A node with all its rails, or the cable NODE:PORT. */
+static enum osr_status name_one(struct args *args)
+{
+	const char *word = args->run.word[0], *colon = word ? strrchr(word, ':') : NULL;
+	enum osr_status st =
+		cli_hosts_init(&args->ends, &args->run.in, &args->run.scratch, &args->run.diag);
+	uint32_t port;
+
+	if (!st && word)
+		st = osr_names_host(&args->ends.names, word, OSR_NAME_ANY, &port, &args->run.diag);
+	if (!st && colon && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")] &&
+	    strncmp(word, "lid:", 4) != 0)
+		args->via = word;
+	return st;
+}
+
 /* A path that does not arrive may be half of an old and half of a new one. */
 static enum osr_status confirm(struct args *args)
 {
@@ -537,18 +801,21 @@ static enum osr_status path_work(void *args)
 	bool is_any;
 
 	/* Names first: the subnet administrator is asked for what is shown alone. */
-	if (!st)
-		st = a->via ? cli_find_cable(&a->run.in.net, a->via, &port, &a->run.diag)
-			    : name_ends(a);
+	if (!st && a->alone)
+		st = name_one(a);
+	else if (!st && !a->via)
+		st = name_ends(a);
+	if (!st && a->via)
+		st = cli_find_cable(&a->run.in.net, a->via, &port, &a->run.diag);
 	sls->pair = a->pair;
 	sls->n_pairs = a->n_pairs;
-	if (a->via)
+	if (a->via || a->alone)
 		sls->sa = CLI_SA_NONE;
 	if (!st)
 		st = cli_run_tables(&a->run);
 	if (st)
 		return st;
-	is_any = any_sl(&a->run) && !(a->via && a->run.tables.is_live);
+	is_any = any_sl(&a->run) && !a->alone && !(a->via && a->run.tables.is_live);
 	out_text(out, "tables", cli_run_name(&a->run));
 	out_bool(out, "any_sl", is_any);
 	out_text(out, "cable", a->via);
@@ -560,6 +827,8 @@ static enum osr_status path_work(void *args)
 		st = one_direction(a, 2, a->run.in.net.ports[port].peer);
 	if (!st && a->hosts)
 		st = path_hosts(a);
+	if (!st && a->alone && !a->via)
+		st = say_alone(a);
 	for (uint64_t i = 0; i < a->n_pairs && !a->hosts; i++)
 		if (!say_path(&a->run, a->pair[i].term, a->pair[i].dest))
 			a->run.code = CLI_BAD;
@@ -570,7 +839,8 @@ const struct cli_command cli_path = {
 	"path",
 	"follow packets from A to B; what uses a cable; cables of a job",
 	CLI_LOOK,
-	{ options, path_parse, "A B FILE|DIR\n--via=NODE:PORT FILE|DIR\n--hosts=LIST FILE|DIR",
+	{ options, path_parse,
+	  "A B FILE|DIR\n[NODE[:PORT]] FILE|DIR\n--via=NODE:PORT FILE|DIR\n--hosts=LIST FILE|DIR",
 	  "Follows packets from end port A to end port B and back through the tables: "
 	  "switches, ports, SL and VL, for every LID. Or lists what uses a cable, or the "
 	  "cables that the hosts of a job share. Tables are those of an engine, of DIR or "

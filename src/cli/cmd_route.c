@@ -16,6 +16,7 @@
 
 #include "cli/measure.h"
 #include "conf/posix_threads.h"
+#include "store/store.h"
 #include "page_html.h"
 
 struct args {

@@ -688,6 +688,17 @@ static enum osr_status key(struct args *args, struct osrk *client)
 					: key_step(args, client);
 }
 
+json_t *cli_sm_parts(void)
+{
+	struct osrk *client = osrk_open(NULL);
+	json_t *said = osrk_ok(client) ? ask(client, json_pack("{s:s}", "op", "drained")) : NULL;
+	json_t *parts = json_incref(json_object_get(said, "parts"));
+
+	json_decref(said);
+	osrk_close(client);
+	return parts;
+}
+
 /* ---- all of them ---------------------------------------------------------------------------- */
 
 static enum osr_status sm_work(void *args)

@@ -82,7 +82,7 @@ static void say_nodes(struct pair *pair, unsigned g)
 			cables += own->ports[p].peer != OSR_NONE;
 		OUT_ADD(pair->out, "nodes", g == OLD ? "missing" : "new", types[node->type],
 			node->guid, cables, osr_net_shown(own, i));
-		pair->changes->nodes++;
+		pair->changes->n++;
 	}
 }
 
@@ -136,7 +136,7 @@ static void say_cable(struct pair *pair, unsigned g, uint32_t port)
 	cli_say_cable(pair->out, osr_net_shown(own, own->ports[port].node),
 		      osr_net_port_num(own, port), osr_net_shown(own, own->ports[peer].node),
 		      osr_net_port_num(own, peer));
-	pair->changes->cables++;
+	pair->changes->n++;
 	if (moved == OSR_NONE)
 		return;
 	peer = other->ports[moved].peer;
@@ -177,6 +177,7 @@ enum osr_status cli_net_diff(const struct osr_net *old, const struct osr_net *ne
 	}
 	if (good)
 		count_ends(&pair, changes);
+	changes->n += changes->lids_moved + changes->ports_renamed;
 	if (changes->lids_moved)
 		out_head(out,
 			 "%llu of %llu LIDs belong to other port GUIDs than before: what is "

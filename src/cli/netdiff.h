@@ -13,7 +13,7 @@
 #include "io/net.h"
 
 struct cli_net_changes {
-	uint64_t nodes, cables; /* rows of their sections */
+	uint64_t n;             /* whatever it is; 0: nothing has changed */
 	uint64_t lids;          /* that end ports have in both fabrics, and */
 	uint64_t lids_moved;    /* another port GUID than before */
 	uint64_t ports_renamed; /* end ports there in both, with another LID */

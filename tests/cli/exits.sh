@@ -263,10 +263,11 @@ if [ -w /dev/full ]; then
 fi
 
 # Questions about one set of tables.
-for words in "$root/topologies/ring-5.net" 'h0 h1'; do
-	expect 2 'expected two end ports, A and B .*, and FILE' path $words
-done
-expect 2 'expected two end ports' path --live
+expect 2 'h1: No such file' path h0 h1
+expect 2 'missing FILE' path
+expect 2 'expected exactly one FILE' path h0 h1 h2 "$root/topologies/ring-5.net"
+expect 2 'no node is called "nobody"' path nobody "$root/topologies/ring-5.net"
+expect 2 'there is no cable on this port' path s-0:8 "$root/topologies/ring-5.net"
 expect 2 'are one end port' path h0 h0 "$root/topologies/ring-5.net"
 expect 2 '"h.07-00." is no list of hosts' path --hosts='h[07-00]' "$root/topologies/ring-5.net"
 expect 2 'tables=live needs --live, and a FILE is given' route --tables=live "$root/topologies/ring-5.net"

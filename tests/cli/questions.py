@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """`osmroutes path` against a program that knows nothing but cables and dumps (netfile.py): every switch and port of a path,
-every host behind a cable, the cables of a job. SLs and VLs by the text dumps."""
+every host behind a cable, the cables of a job, a node at a glance, the busiest cables. SLs and VLs by the text dumps."""
 import collections
 import itertools
 import re
@@ -51,6 +51,38 @@ def check_hosts(source, oracle, ways, hosts):
     same('cables', {(c['from'], c['from_port']): c['routes'] for c in found.get('cables', [])}, want)
 
 
+def check_alone(source, oracle, ways):
+    """Every node with the routes on each of its cables, and the busiest cables with who loads them."""
+    load, users = collections.Counter(), collections.defaultdict(lambda: (collections.Counter(), collections.Counter()))
+    for (a, b), way in ways.items():
+        for end in {oracle.cables[a], *way}:
+            load[end] += 1
+    for (a, b), way in ways.items():
+        for end in way:
+            users[end][0][name_of(oracle, a)] += 1
+            users[end][1][name_of(oracle, b)] += 1
+    for name in sorted(oracle.kinds):
+        found = ask('path', name, *source, code=0)
+        node, = found['nodes']
+        same('type', node['type'], 'switch' if oracle.kinds[name] == 'Switch' else 'host')
+        ends = {end: far for end, far in oracle.cables.items() if end[0] == name}
+        same('cables', (node['cables'], len(found['ports'])), (len(ends), len(ends)))
+        for p in found['ports']:
+            end = name, p['port']
+            same('%s:%d' % end, (p['to'], p['out'], p['in']), ('%s:%d' % ends[end], load[end], load[ends[end]]))
+    found = ask('path', '--max=3', *source, code=0)['busiest']
+    between = {c: n for c, n in load.items() if oracle.kinds[c[0]] == oracle.kinds[oracle.cables[c][0]] == 'Switch'}
+    same('busiest', [c['routes'] for c in found], sorted(between.values(), reverse=True)[:3])
+    for c in found:
+        end = c['from'], c['from_port']
+        same('routes', c['routes'], between[end])
+        for text, uses in zip((c['senders'], c['receivers']), users[end]):
+            named = {n: int(k) for n, k in re.findall(r'(\S+) \((\d+)\)', text)}
+            more = re.search(r' and (\d+) more', text)
+            same('hosts of a cable', (all(uses[n] == k for n, k in named.items()), len(named) + int(more[1] if more else 0), min(named.values())),
+                 (True, len(uses), sorted(uses.values(), reverse=True)[:3][-1]))
+
+
 def fabric(net, words):
     run('route', net, *words, '--dump', at('dump'), '--ibdmchk', code=0)
     oracle, sls = Oracle(net, at('dump', 'opensm-lfts.dump')), Dump(at('dump')).sl
@@ -62,6 +94,7 @@ def fabric(net, words):
         for channel in sorted(c for c in oracle.cables if oracle.kinds[c[0]] == 'Switch')[::7]:
             check_users(source, oracle, ways, channel)
         check_hosts(source, oracle, ways, oracle.hosts[::3])
+        check_alone(source, oracle, ways)
 
 
 for name, words in (('tree-3', []), ('ring-5', ['-o', 'any_sl=off']), ('random-12', []), ('tree-2', ['-e', 'dmodk'])):

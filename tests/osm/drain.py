@@ -74,6 +74,11 @@ def cable(workdir):
             expect(uses(whole, name, port) > 0, 'nothing uses that cable anyway')
             parts = ask(fabric, 'drain', '%s:%d' % (name, port))
             expect([(p['port'], p['why'], p['state']) for p in parts] == [(port, 'drained', 'out')], str(parts))
+            fabric.env['OSMROUTES_KEYS'] = os.path.join(fabric.dir, 'keys.sock')
+            for node in name, whole.switches[far[0]].name if isinstance(far, tuple) else far:
+                seen = json.loads(fabric.run([COMMAND, 'path', '--live', node, '--json']))['ports']
+                states = {p['port']: (p.get('state'), p['out'] + p['in']) for p in seen}
+                expect([s for s in states.values() if s[0]] == [('drained', 0)], '%s at a glance: %s' % (node, states))
             out = fabric.tables()
             expect(uses(out, name, port) == 0, '%d entries use the drained cable' % uses(out, name, port))
             expect(not out.routes().problems, 'LIDs are not reached')
