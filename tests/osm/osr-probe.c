@@ -2,7 +2,8 @@
 /*
  * libosrprobe.so: a plugin beside osmroutes. It makes opensm wait: every discovery while the file
  * OSR_CLOCK_GATE is there; and for OSR_CLOCK_HOLD_MS what follows on the tables, but for the first;
- * for that it has to be listed first.
+ * for that it has to be listed first. Before a discovery that waits it says of how many active
+ * ports OpenSM knows no physical state.
  *
  * With OSR_WRAP_AT=start or done it wraps routing engines, as one that audits or times them would.
  * At the start or at the end of every discovery it exchanges context and callbacks of every engine
@@ -130,12 +131,34 @@ static void wait_ms(long ms)
 	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000 }, NULL);
 }
 
+static void say_stateless(void)
+{
+	const cl_qmap_t *map = &wrap.osm->subn.sw_guid_tbl;
+	unsigned n = 0;
+
+	cl_plock_acquire(&wrap.osm->lock);
+	for (cl_map_item_t *at = cl_qmap_head(map); at != cl_qmap_end(map); at = cl_qmap_next(at)) {
+		osm_switch_t *sw = (osm_switch_t *)at;
+
+		for (unsigned port = 1; port < sw->num_ports; port++) {
+			const osm_physp_t *p = osm_node_get_physp_ptr(sw->p_node, port);
+
+			n += p && ib_port_info_get_port_state(&p->port_info) == IB_LINK_ACTIVE &&
+			     !ib_port_info_get_port_phys_state(&p->port_info);
+		}
+	}
+	cl_plock_release(&wrap.osm->lock);
+	fprintf(stderr, "osrprobe: active ports without a physical state: %u\n", n);
+}
+
 static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data)
 {
 	const char *gate = getenv("OSR_CLOCK_GATE"), *ms = getenv("OSR_CLOCK_HOLD_MS");
 	const char *at = getenv("OSR_WRAP_AT");
 	static unsigned n_sweeps;
 
+	if (event == OSM_EVENT_ID_HEAVY_SWEEP_START && gate && !access(gate, F_OK))
+		say_stateless();
 	while (event == OSM_EVENT_ID_HEAVY_SWEEP_START && gate && !access(gate, F_OK))
 		wait_ms(10);
 	if (event == OSM_EVENT_ID_UCAST_ROUTING_DONE && n_sweeps++ && ms)

@@ -18,13 +18,16 @@
  *	OSR_SIM_MUTE=FILE       as long as there is this file, with lines "ATTRIBUTE PERCENT", the
  *	attribute in hex: so
  *				many Sets of it are carried out and not answered for
+ *	OSR_SIM_SILENT=FILE     as long as there is this file, with lines "ATTRIBUTE MODIFIER", both in
+ *	hex: such Gets are not
+ *				answered; traps, attribute 2, are lost
  *	OSR_SIM_HALT=FILE       there may be this file, with one line "METHOD ATTRIBUTE N PID": this
  *	process is stopped with
  *				the Nth such request from then on, which is answered, and the file is removed
  *	OSR_SIM_LACKS=sl2vl|vls|operational     ports say that they have no SL2VL tables, one virtual
  *	lane, or
  *				nothing about operational lanes, as ports whose PortInfo was lost
- *	OSR_SIM_VLS=CODE	ports have this VLCap: 5 for 15 VLs
+ *	OSR_SIM_VLS=CODE[:PORT]	ports, or those of this number, have this VLCap: 5 for 15 VLs
  *	OSR_SIM_VLS=/FILE	the same as long as there is this file, with the code in it
  *	OSR_SIM_LIE=WHAT:NODE:BY        nodes whose GUID ends in the byte NODE, in hex, say that BY is
  *	its last byte (WHAT is
@@ -81,11 +84,11 @@ static struct {
 	ssize_t (*write)(int fd, const void *buf, size_t n);
 	int (*select)(int n, fd_set *r, fd_set *w, fd_set *e, struct timeval *t);
 	struct counts *counts;
-	const char *tables, *mute, *halt, *vls_file; /* NULL: never */
-	unsigned n_halting;                          /* requests that the file of halt means */
-	unsigned n_ports;                            /* of wildcards */
+	const char *tables, *mute, *silent, *halt, *vls_file; /* NULL: never */
+	unsigned n_halting; /* requests that the file of halt means */
+	unsigned n_ports;   /* of wildcards */
 	char how, lacks, lie;
-	unsigned vls, liar, lie_by;
+	unsigned vls, vls_port, liar, lie_by; /* vls_port: 0: any */
 	int refuse_in, refuse_out;
 
 	/* The packet that is being answered. */
@@ -121,12 +124,13 @@ __attribute__((constructor)) static void sim_init(void)
 	if (vls && *vls == '/')
 		sim.vls_file = vls;
 	else if (vls)
-		sim.vls = (unsigned)atoi(vls);
+		sscanf(vls, "%u:%u", &sim.vls, &sim.vls_port);
 	if (lie && sscanf(lie, "%7[a-z]:%x:%x", how, &sim.liar, &sim.lie_by) == 3)
 		sim.lie = how[0];
 	sim.tables = getenv("OSR_SIM_TABLES");
 	sim.lacks = lacks ? *lacks : 0;
 	sim.mute = getenv("OSR_SIM_MUTE");
+	sim.silent = getenv("OSR_SIM_SILENT");
 	sim.halt = getenv("OSR_SIM_HALT");
 	if (!counts)
 		return;
@@ -280,8 +284,21 @@ static bool is_mute(void)
 	return mute;
 }
 
-/* The VLCap of ports; 0: as they are. */
-static unsigned vls_now(void)
+static bool is_silent(const struct packet *packet)
+{
+	FILE *file = sim.silent && packet->mad[METHOD] != SET ? fopen(sim.silent, "r") : NULL;
+	unsigned attr, mod;
+	bool silent = false;
+
+	while (file && fscanf(file, "%x %x", &attr, &mod) == 2)
+		silent |= is_smp(packet, attr) && modifier(packet) == mod;
+	if (file)
+		fclose(file);
+	return silent;
+}
+
+/* The VLCap of a port; 0: as it is. */
+static unsigned vls_now(const struct packet *packet)
 {
 	FILE *file = sim.vls_file ? fopen(sim.vls_file, "r") : NULL;
 	unsigned vls = sim.vls;
@@ -290,12 +307,12 @@ static unsigned vls_now(void)
 		vls = 0;
 	if (file)
 		fclose(file);
-	return vls;
+	return sim.vls_port && sim.vls_port != modifier(packet) ? 0 : vls;
 }
 
 static void answer(struct packet *packet)
 {
-	unsigned vls = is_smp(packet, PORT_INFO) ? vls_now() : 0;
+	unsigned vls = is_smp(packet, PORT_INFO) ? vls_now(packet) : 0;
 
 	if (sim.n_ports && is_smp(packet, SWITCH_INFO))
 		packet->mad[SWITCH_INFO_FLAGS] |= 1;
@@ -320,7 +337,7 @@ static void answer(struct packet *packet)
 		packet->mad[STATUS + 1] = 0x1c;
 	if (sim.refused == 's' || sim.refused == 'i')
 		memcpy(packet->mad + DATA, sim.asked.mad + DATA, 64);
-	if (is_mute() || sim.refused == 'o')
+	if (is_mute() || is_silent(&sim.asked) || sim.refused == 'o')
 		packet->status = htonl(110);
 }
 
@@ -340,7 +357,7 @@ __attribute__((visibility("default"))) ssize_t write(int fd, const void *buf, si
 		set_modifier(&packet, modifier(&sim.wild));
 	}
 	if (!(packet.mad[METHOD] & 0x80))
-		return sim.write(fd, buf, n);
+		return is_silent(&packet) ? (ssize_t)n : sim.write(fd, buf, n);
 	answer(&packet);
 	return sim.write(fd, &packet, n);
 }
