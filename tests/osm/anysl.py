@@ -275,6 +275,38 @@ def restart_in_sweep(workdir):
         opensm.check_own_log()
 
 
+@scenario('any-sl.restart-in-discovery')
+def restart_in_discovery(workdir):
+    """A switch beside the SM's restarts after a discovery has read some of its ports, or all, and before it has read its
+    neighbours; the traps are lost. This discovery sees the marks of the neighbours and clears them, the next one that of the
+    switch alone. All tables come back."""
+    silent = os.path.join(os.path.abspath(workdir), 'silent')
+    for kind in [], ['--enhanced']:
+        folder, n_stale = os.path.join(workdir, 'torus' + ''.join(kind)), 0
+        net = generate(os.path.join(folder, 'fabric.net'), 'torus', 'dims=3x3', *kind)
+        with running(folder, net, 'dfsssp', sim={'OSR_SIM_HALT': os.path.join(folder, 'halt'), 'OSR_SIM_SILENT': silent}) as (fabric, opensm):
+            before = fabric.tables()
+            switch = before.switches[min(u for u, _ in before.switches[sm_switch(before)].next.values())]
+            for n in 20, 23, 26, 29:
+                opensm.change()	# which sees no mark
+                wait = halt_at(fabric, opensm, 1, n)
+                opensm.process.send_signal(signal.SIGHUP)
+                wait()
+                with open(silent, 'w') as file:
+                    file.write('2 0\n')
+                restart(fabric, switch)
+                os.remove(silent)
+                opensm.process.send_signal(signal.SIGCONT)
+                opensm.wait_quiet()
+                n_stale += bool(different_sl2vl(before, fabric.tables()))
+                opensm.change()
+                wrong = different_sl2vl(before, fabric.tables())
+                expect(not wrong, '%s, PortInfo %d: %s' % (kind, n, first(wrong)))
+            expect(n_stale, 'the discovery has seen all restarts')
+            judge(fabric, opensm, ours='dfsssp')
+        opensm.check_own_log()
+
+
 @scenario('any-sl.unanswered')
 def unanswered(workdir):
     """Cables die, and what switches answer to their new SL2VL tables is lost; they return, and of many tables all VL 0 is
