@@ -2,6 +2,7 @@
 """Configurations, right and wrong, a row each: of the plugin, of OpenSM's LMC, lanes, SLs, partitions and QoS policies. Who
 routes, what the log says, what the tables are. Of each life of ours the command says the same tables by the same files."""
 import functools
+import itertools
 import os
 import re
 import tempfile
@@ -473,6 +474,25 @@ def warning(workdir):
     """By engines that prove less."""
     lacking = set().union(*(lacks for _, lacks in walk(workdir, 'lacking')))
     expect(lacking >= {'deadlock-free', 'any SL', 'replies'}, 'nothing was lacking but %s' % lacking)
+
+
+@scenario('vl.far-end')
+def far_end(workdir):
+    """One end of a cable has two lanes, the other eight; or there are two by max_op_vls. There are two, whichever end OpenSM meets
+    first, and no table of the first sweep names another one, with OpenSM's optimised SL2VL MADs or without."""
+    os.makedirs(workdir, exist_ok=True)
+    net = os.path.join(workdir, 'pair.net')
+    with open(net, 'w') as file:
+        file.write('Switch 4 "a"\n[1] "h0"[1]\n[2] "h1"[1]\n[3] "b"[4]\n\nSwitch 4 "b"\n[1] "h2"[1]\n[2] "h3"[1]\n[4] "a"[3]\n\n' +
+                   ''.join('Ca 1 "h%d"\n[1] "%s"[%d]\n\n' % (n, 'ab'[n // 2], n % 2 + 1) for n in range(4)))
+    for few, optimised in itertools.product(('2:3', '2:4', ''), ('FALSE', 'TRUE')):
+        here = os.path.join(workdir, few.replace(':', '-') + optimised)
+        options = dict(QOS, use_optimized_slvl=optimised, **({} if few else {'max_op_vls': 2}))
+        with running(here, net, options=options, sim={'OSR_SIM_VLS': few} if few else None) as (fabric, opensm):
+            problems = fabric.tables().sl2vl_problems(range(15))
+            expect(Claims(opensm.log).budget == 2, '%s: %d lanes' % (here, Claims(opensm.log).budget))
+            expect(not problems, '%s: %s' % (here, problems[:1]))
+        opensm.check_log()
 
 
 @scenario('vl.back')
