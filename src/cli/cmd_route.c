@@ -11,13 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <osmroutes/pgft.h>
-#include <osmroutes/product.h>
-
 #include "cli/measure.h"
+#include "cli/page.h"
 #include "conf/posix_threads.h"
 #include "store/store.h"
-#include "page_html.h"
 
 struct args {
 	struct cli_run run;
@@ -28,13 +25,18 @@ struct args {
 	bool is_report;
 	const char *html; /* its file; NULL: standard output */
 	struct osr_threads threads;
-	struct cli_measured *reference; /* what the others are compared with; NULL: none yet */
+	/*
+	 * What the others are compared with, and its number: the first that has figures; NULL: none
+	 * yet.
+	 */
+	struct cli_measured *reference;
+	uint32_t first;
 	struct offer {
 		const char *name; /* NULL: nothing that can be recommended */
 		enum osr_answer verdict;
 		struct osr_worth worth;
 	} offer[CLI_MAX_SUBJECTS];
-	uint32_t n_done;         /* tables that there are */
+	uint32_t n_done;         /* tables with figures */
 	enum osr_status refused; /* why the page has nothing to show of the first */
 };
 
@@ -47,148 +49,6 @@ static const struct out_field head_fields[] = {
 	{ "date", NULL, OUT_TEXT },
 	{ 0 },
 };
-
-/* ---- the page ------------------------------------------------------------------------------- */
-
-/*
- * page.html with what `route` says in it as JSON: it draws itself, and needs no network. Its
- * pictures need these sections besides.
- */
-static const struct out_field answer_fields[] = {
-	{ "question", NULL, OUT_TEXT },
-	{ "answer", NULL, OUT_TEXT },
-	{ "why", NULL, OUT_TEXT },
-	{ 0 },
-};
-
-static const struct out_field place_fields[] = {
-	{ "name", NULL, OUT_TEXT },
-	{ "guid", NULL, OUT_GUID },
-	{ "hosts", NULL, OUT_COUNT },
-	{ "tree", NULL, OUT_COUNT }, /* of a fat tree: pgft.h */
-	{ "a", NULL, OUT_COUNT },
-	{ "b", NULL, OUT_COUNT },
-	{ "at", NULL, OUT_TEXT }, /* coordinates in a torus, mesh or HyperX */
-	{ 0 },
-};
-
-static const struct out_field cable_fields[] = {
-	{ "from", NULL, OUT_COUNT }, /* index of the switch */
-	{ "from_port", NULL, OUT_COUNT },   { "to", NULL, OUT_COUNT },
-	{ "to_port", NULL, OUT_COUNT },     { "routes", NULL, OUT_COUNT },
-	{ "routes_back", NULL, OUT_COUNT }, { 0 },
-};
-
-static const struct out_field lane_fields[] = {
-	{ "vl", NULL, OUT_COUNT },
-	{ "routes", NULL, OUT_COUNT },
-	{ 0 },
-};
-
-/* The place of each switch in a fat tree, or in a torus, mesh or HyperX; nothing elsewhere. */
-static void say_switches(const struct osr_fabric *fabric, struct osr_arena *arena, struct out *out)
-{
-	struct osr_pgft tree;
-	struct osr_product product;
-	struct osr_diag diag;
-	bool is_tree = !osr_pgft_find(fabric, &(struct osr_pgft_options){ .max_missing = 30 },
-				      arena, &tree, &diag);
-	bool is_product = !osr_product_find(fabric, arena, &product, &diag) && product.n_dims > 1 &&
-			  product.n_placed == fabric->n_switches;
-
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
-		char text[8 * OSR_MAX_DIMS] = "";
-		size_t n = 0;
-
-		OUT_ADD(out, "places", osr_switch_name(fabric, v, text), fabric->sw_guid[v],
-			fabric->sw_sources[v]);
-		if (is_tree && tree.sw_level[v]) {
-			out_count(out, "tree", tree.sw_tree[v]);
-			out_count(out, "a", tree.sw_a[v]);
-			out_count(out, "b", tree.sw_b[v]);
-		}
-		for (uint32_t i = 0; is_product && i < product.n_dims; i++)
-			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%u", i ? "," : "",
-					      osr_product_coord(&product, v)[i]);
-		if (is_product)
-			out_text(out, "at", text);
-	}
-}
-
-/*
- * Routes between hosts, by the VL of the first cable: as the first host of each switch sends, for
- * they share their lanes.
- */
-static void say_lanes(const struct osr_fabric *fabric, const struct osr_routing *routing,
-		      struct out *out)
-{
-	uint64_t routes[OSR_MAX_VLS] = { 0 };
-
-	for (uint32_t v = 0; routing->sl && v < fabric->n_switches; v++) {
-		uint32_t row = fabric->term_row[v];
-
-		while (row + 1 < fabric->term_row[v + 1] && fabric->term_role[row] == OSR_ROLE_SP0)
-			row++;
-		for (uint32_t d = 0; d < fabric->n_dests && fabric->sw_sources[v]; d++) {
-			uint8_t port = osr_lft(routing, v, d), vl;
-
-			if (v == fabric->dest_switch[d] || port == OSR_NO_PATH ||
-			    !fabric->term_weight[fabric->dest_term[d]])
-				continue;
-			vl = cli_gen_sl2vl(routing, fabric, v, fabric->term_port[row],
-					   port)[routing->sl[(size_t)d * fabric->n_switches + v]];
-			if (vl < OSR_MAX_VLS)
-				routes[vl] += fabric->sw_sources[v];
-		}
-	}
-	for (uint32_t vl = 0; routing->sl && vl < routing->n_vls; vl++)
-		OUT_ADD(out, "lanes", vl, routes[vl]);
-}
-
-/* Rows of these sections. */
-static void page_say(const struct osr_fabric *fabric, const struct osr_routing *routing,
-		     const struct cli_verdicts *verdicts, struct out *out)
-{
-	const struct osr_findings *found = &verdicts->hosts;
-	const uint64_t *load = verdicts->all.audit.load;
-	struct osr_arena arena = { 0 };
-
-	for (unsigned q = 0; q < OSR_N_QUESTIONS; q++)
-		if (found->applies >> q & 1)
-			OUT_ADD(out, "answers", osr_question_name((enum osr_question)q),
-				osr_answer_name(found->on[q].answer), found->on[q].why);
-	say_switches(fabric, &arena, out);
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
-		if (c <= fabric->chan_rev[c])
-			OUT_ADD(out, "cables", fabric->chan_src[c], fabric->chan_port[c],
-				fabric->chan_dst[c], fabric->chan_port[fabric->chan_rev[c]],
-				load[c], load[fabric->chan_rev[c]]);
-	say_lanes(fabric, routing, out);
-	osr_arena_free(&arena);
-}
-
-/* Everything that `out` has been told, in the page; OSR_INVAL: it cannot be written. */
-static enum osr_status page_write(const struct out *out, const char *path, struct osr_diag *diag)
-{
-	const char *place = strstr(page, "@;");
-	char *json = out_json(out);
-	FILE *file = cli_create(path);
-
-	if (!json)
-		return osr_fail(diag, OSR_NOMEM, "out of memory for the page");
-	if (file) {
-		fwrite(page, 1, (size_t)(place - page), file);
-		/* Names are data: none of them can end the script. */
-		for (const char *c = json; *c; c++)
-			if (*c == '<')
-				fputs("\\u003c", file);
-			else
-				fputc(*c, file);
-		fputs(place + 1, file);
-	}
-	free(json);
-	return cli_written(file, path, diag);
-}
 
 /* ---- which is best --------------------------------------------------------------------------- */
 
@@ -292,20 +152,24 @@ static enum osr_status route_one(struct args *args, uint32_t i, struct osr_diag 
 				measured->tables.diag.text);
 	}
 	/* A page is about the first tables that there are. */
-	if (!st && args->is_report && !args->reference && measured->has_figures)
-		page_say(measured->fabric, &measured->tables.routing, &measured->found,
-			 &args->run.out);
-	else if (!st && args->is_report && !args->reference && !args->refused)
+	if (!st && args->is_report && measured->has_figures) {
+		if (!args->reference)
+			page_say_first(measured, &args->run.out);
+		st = page_say_loads(measured, &args->run.out, diag);
+	} else if (!st && args->is_report && !args->reference && !args->refused) {
 		args->refused =
 			measured->found.changed
 				? osr_fail(diag, OSR_INVAL, "no page: %s", CLI_FABRIC_CHANGED)
 				: osr_fail(diag, measured->st, "no page: there are no tables");
-	if (!st && !measured->tables.st) {
+	}
+	if (!st && measured->has_figures) {
 		args->n_done++;
-		if (!args->reference)
+		if (!args->reference) {
 			args->reference = measured;
+			args->first = i;
+		}
 		/* What the plugin would not take is not recommended. */
-		if (measured->has_figures && !cli_is_refuted(&measured->found, OSR_REQUIRED))
+		if (!cli_is_refuted(&measured->found, OSR_REQUIRED))
 			args->offer[i] = (struct offer){
 				.name = measured->name,
 				.verdict = osr_verdict_of(&measured->found.all, OSR_REQUIRED, NULL),
@@ -369,8 +233,9 @@ static enum osr_status route_all(struct args *args)
 		else
 			out_note(out, "none of them can be recommended: every verdict is refuted");
 	}
-	if (!st && args->is_report && !args->reference)
-		st = args->refused;
+	if (!st && args->is_report)
+		st = args->reference ? page_say_gain(&args->run, args->first, args->reference, diag)
+				     : args->refused;
 	measured_free(args->reference);
 	return st;
 }
@@ -464,8 +329,11 @@ static enum osr_status route_work(void *args)
 			      "--ibdmchk is for --dump, and --hosts for --traffic");
 	a->threads = osr_threads_of((uint32_t)who->options.own.num[OPT_THREADS]);
 	who->threads = &a->threads;
-	/* The net itself is needed once more only if tables are read or dumped. */
-	if (!a->keep.dump.dir && !reads)
+	/*
+	 * The net itself is needed once more only if tables are read or dumped, or a cable is added
+	 * to it.
+	 */
+	if (!a->keep.dump.dir && !reads && !a->is_report)
 		osr_net_free(&in->net);
 	if (!st)
 		st = route_all(a);
@@ -480,11 +348,13 @@ static enum osr_status route_work(void *args)
 }
 
 static const struct out_section sections[] = {
-	{ "summary", OUT_HEAD, head_fields },    { "results", OUT_ACROSS, cli_result_fields },
-	{ "hops", OUT_ROWS, cli_hop_fields },    { "patterns", OUT_ROWS, cli_traffic_fields },
-	{ "loops", OUT_ROWS, cli_loops_fields }, { "answers", OUT_ROWS, answer_fields },
-	{ "places", OUT_ROWS, place_fields },    { "cables", OUT_ROWS, cable_fields },
-	{ "lanes", OUT_ROWS, lane_fields },      { 0 },
+	{ "summary", OUT_HEAD, head_fields },
+	{ "results", OUT_ACROSS, cli_result_fields },
+	{ "hops", OUT_ROWS, cli_hop_fields },
+	{ "patterns", OUT_ROWS, cli_traffic_fields },
+	{ "loops", OUT_ROWS, cli_loops_fields },
+	PAGE_SECTIONS,
+	{ 0 },
 };
 
 #define INITIAL .run = { CLI_RUN }, .measure = CLI_MEASURE_INIT
@@ -509,7 +379,7 @@ const struct cli_command cli_report = {
 	CLI_LOOK,
 	{ report_options, report_parse, "FILE",
 	  "Writes one HTML page about a routing of the fabric of FILE: verdicts, what to do, "
-	  "a picture of the fabric and its loads, the busiest channels by name, virtual lanes, "
+	  "pictures of the fabric and its loads, the busiest channels by name, virtual lanes, "
 	  "length of the routes; with further engines and tables beside it. The page needs no "
 	  "network." },
 	sections,
