@@ -128,12 +128,12 @@ static void receive(struct osr_mad *mad)
 	uint32_t trid;
 
 	/*
-	 * Nothing at all has arrived for the longest time allowed: everything under way is given
-	 * up.
+	 * Nothing at all has arrived for the longest time allowed, not even what the kernel says of
+	 * requests without an answer: all that is under way is lost, and sent again.
 	 */
 	for (unsigned i = 0; agent < 0 && i < WINDOW; i++)
 		if (mad->slot[i].tries)
-			mad_finish(mad, &mad->slot[i], NULL);
+			transmit(mad, &mad->slot[i]);
 	if (agent < 0)
 		return;
 	trid = mad_get_field64(answer, 0, IB_MAD_TRID_F) & 0xffffffff;

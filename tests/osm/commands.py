@@ -10,6 +10,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 from groups import join
 from judge import Claims, expect, ibdmchk, judge, QOS, say_ibdmchk, scenario
@@ -239,6 +241,29 @@ def kept(workdir):
 
 
 PATH_RECORD = 0x35
+
+
+@scenario('live.silence')
+def silence(workdir):
+    """In the midst of a reading the simulator stands still for longer than anything is waited for, as on a machine that is too busy
+    for it: what was asked is asked again, and nothing is missing."""
+    halt = os.path.join(os.path.abspath(workdir), 'halt')
+    with running(workdir, 'tree-2', sim={'OSR_SIM_HALT': halt}) as (fabric, _), ThreadPoolExecutor(1) as pool:
+        def state():
+            with open('/proc/%d/stat' % fabric.process.pid) as file:
+                return file.read().rpartition(')')[2].split()[0]
+
+        before = fabric.read_back('lft')
+        with open(halt + '.new', 'w') as file:
+            file.write('1 19 3 %d\n' % fabric.process.pid)
+        os.rename(halt + '.new', halt)
+        asked = pool.submit(fabric.read_back, 'lft')
+        try:
+            wait_for('a halt', lambda: state() == 'T', 20)
+            time.sleep(6)
+        finally:
+            fabric.process.send_signal(signal.SIGCONT)
+        expect(asked.result()['nodes'] == before['nodes'], 'another fabric was read')
 
 
 @scenario('live.names')
