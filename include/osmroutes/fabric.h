@@ -253,4 +253,10 @@ static inline uint32_t osr_port_channel(const struct osr_fabric *fabric, uint32_
 					     : OSR_NONE;
 }
 
+/* The channel that a hop of switch v means (spf.h); OSR_NONE: OSR_NO_PATH, it has none. */
+static inline uint32_t osr_hop_channel(const struct osr_fabric *fabric, uint32_t v, uint8_t hop)
+{
+	return hop == OSR_NO_PATH ? OSR_NONE : fabric->chan_row[v] + hop;
+}
+
 #endif

@@ -158,9 +158,7 @@ void osr_spf_finish(struct osr_spf *spf);
 /* The channel that switch v takes to dest d, or OSR_NONE. */
 static inline uint32_t osr_spf_channel(const struct osr_spf *spf, uint32_t d, uint32_t v)
 {
-	uint8_t hop = spf->hop[(size_t)d * spf->fabric->n_switches + v];
-
-	return hop == OSR_NO_PATH ? OSR_NONE : spf->fabric->chan_row[v] + hop;
+	return osr_hop_channel(spf->fabric, v, spf->hop[(size_t)d * spf->fabric->n_switches + v]);
 }
 
 #endif

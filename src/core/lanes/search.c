@@ -55,7 +55,7 @@ enum osr_status osr_search_init(struct osr_search *search, bool by_turn)
 	search->waiting = osr_alloc(scratch, n, sizeof(*search->waiting));
 	search->new_mask = osr_alloc(scratch, n, 1);
 	search->escape_hop = osr_alloc(scratch, n, 1);
-	search->near_first = osr_alloc(scratch, n, sizeof(*search->near_first));
+	osr_tree_alloc(&search->tree, search->fabric, scratch);
 	search->saved = osr_alloc(scratch, n, 1);
 	search->order.rises = osr_alloc(scratch, osr_n_turns(search->fabric), 1);
 	if (by_turn) {
@@ -106,8 +106,7 @@ void osr_search_route(struct osr_search *search, uint32_t d, enum osr_search_mod
 {
 	const struct osr_fabric *fabric = search->fabric;
 	struct osr_spf *spf = search->spf;
-	uint32_t root = fabric->dest_switch[d], n = spf->n_order[root], n_failed = UINT32_MAX,
-		 ignored = 0;
+	uint32_t root = fabric->dest_switch[d], n = spf->n_order[root], n_failed = UINT32_MAX;
 	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
 	uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
 	bool counts = fabric->term_weight[fabric->dest_term[d]] != 0;
@@ -137,8 +136,9 @@ void osr_search_route(struct osr_search *search, uint32_t d, enum osr_search_mod
 	search->n_failed += n_failed;
 	if (mode >= OSR_SEARCH_DETOUR && n_failed) {
 		osr_search_detour(search, root, d, mode == OSR_SEARCH_MEND);
-		n = osr_search_trace(search, root, d, &ignored);
-		order = search->near_first;
+		osr_search_trace(search, root, d);
+		n = search->tree.n;
+		order = search->tree.near_first;
 		search->detoured[d] = 1;
 	}
 	if (counts)
@@ -245,7 +245,7 @@ enum osr_status osr_search_rounds(struct osr_search *search, uint32_t max_rounds
  * masks are as before.
  */
 static bool ease_may(struct osr_moves *moves, uint32_t d, uint32_t v, uint32_t c,
-		     const uint32_t *list, uint32_t n)
+		     const uint16_t *list, uint32_t n)
 {
 	struct osr_search *search = moves->ctx;
 	const struct osr_fabric *fabric = search->fabric;

@@ -23,6 +23,7 @@
 
 #include "core/order/fit.h"
 #include "core/order/order.h"
+#include "core/route/tree.h"
 
 #include "../paths/spf_private.h"
 
@@ -54,7 +55,7 @@ struct osr_search {
 	uint32_t *waiting;     /* [n_switches] switches that got a key at this length */
 	uint8_t *new_mask;     /* [n_switches] */
 	uint8_t *escape_hop;   /* [n_switches] towards the root of the dest */
-	uint16_t *near_first;  /* [n_switches] osr_search_trace() */
+	struct osr_tree tree;  /* osr_search_trace() */
 	uint8_t *saved;        /* [n_switches] a tree that may come back */
 
 	/* By turn: turn.h. */
@@ -157,11 +158,10 @@ uint32_t osr_search_mark(struct osr_search *search, uint32_t d);
 void osr_search_list(struct osr_search *search, uint32_t root, const uint8_t *hop);
 
 /*
- * The switches of d's tree, which is complete, into search->near_first, each behind the one it
- * sends to, and the lengths into search->len; returns how many, and adds those whose route is
- * longer than it need be to *n_longer.
+ * Lays out d's tree, which is complete, in search->tree; returns how many of its routes are longer
+ * than they need be.
  */
-uint32_t osr_search_trace(struct osr_search *search, uint32_t root, uint32_t d, uint32_t *n_longer);
+uint32_t osr_search_trace(struct osr_search *search, uint32_t root, uint32_t d);
 
 /* Routes of all trees that are longer than minimal. */
 uint32_t osr_search_count_longer(struct osr_search *search);

@@ -227,64 +227,41 @@ static void search_extend(struct osr_search *search, uint32_t v, const uint8_t *
 void osr_search_list(struct osr_search *search, uint32_t root, const uint8_t *hop)
 {
 	const struct osr_fabric *fabric = search->fabric;
-	uint32_t n = fabric->n_switches, *path = search->waiting;
-	const uint16_t *order = search->spf->order + (size_t)root * n;
-	uint8_t *seen = search->new_mask;
+	struct osr_tree *tree = &search->tree;
+	uint32_t n = fabric->n_switches;
 
+	osr_tree_lay_out(tree, root, hop, search->spf->order + (size_t)root * n,
+			 search->spf->n_order[root]);
 	memset(search->len, 0xff, n * sizeof(*search->len));
-	memset(seen, 0, n);
+	memset(search->mask, 0, n);
 	search->spf->scratch->cost[root] = 0;
 	search->mask[root] = search->order.all;
 	search->len[root] = 0;
-	for (uint32_t i = 1; i < search->spf->n_order[root]; i++) {
-		uint32_t v = order[i], depth = 0;
-
-		/* To what has been seen, or to where a route ends or goes round. */
-		for (; v != root && !seen[v]; v = fabric->chan_dst[fabric->chan_row[v] + hop[v]]) {
-			seen[v] = 1;
-			path[depth++] = v;
-			if (hop[v] == OSR_NO_PATH)
-				break;
-		}
-		for (bool reached = search->len[v] != OSR_NONE; depth--;) {
-			v = path[depth];
-			search->mask[v] = reached ? osr_search_start(search, hop, root,
-								     fabric->chan_row[v] + hop[v])
-						  : 0;
-			reached = search->mask[v] != 0;
-			if (reached)
-				search_extend(search, v, hop);
-		}
+	OSR_EACH_NEAR_FIRST(v, tree->near_first, tree->n)
+	{
+		search->mask[v] = osr_search_start(search, hop, root, fabric->chan_row[v] + hop[v]);
+		if (search->mask[v])
+			search_extend(search, v, hop);
 	}
 }
 
-uint32_t osr_search_trace(struct osr_search *search, uint32_t root, uint32_t d, uint32_t *n_longer)
+uint32_t osr_search_trace(struct osr_search *search, uint32_t root, uint32_t d)
 {
 	const struct osr_fabric *fabric = search->fabric;
 	const struct osr_spf *spf = search->spf;
-	uint32_t n = 0, *path = search->waiting, *len = search->len;
 	const uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches,
 		      *dist8 = spf->scratch->dist8 + (size_t)root * fabric->n_switches;
 	const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
+	uint32_t n_longer = 0, dist = 0;
 
-	memset(len, 0xff, fabric->n_switches * sizeof(*len));
-	len[root] = 0;
-	search->near_first[n++] = (uint16_t)root;
+	osr_tree_lay_out(&search->tree, root, hop, order, spf->n_order[root]);
 	/* dist8 is the distance mod 256, which grows by at most 1 along the settling order. */
-	for (uint32_t i = 1, dist = 0; i < spf->n_order[root]; i++) {
-		uint32_t v = order[i], depth = 0;
-
+	OSR_EACH_NEAR_FIRST(v, order, spf->n_order[root])
+	{
 		dist += dist8[v] != (uint8_t)dist;
-		for (; len[v] == OSR_NONE; v = fabric->chan_dst[fabric->chan_row[v] + hop[v]])
-			path[depth++] = v;
-		while (depth--) {
-			len[path[depth]] = len[v] + 1;
-			v = path[depth];
-			search->near_first[n++] = (uint16_t)v;
-		}
-		*n_longer += len[order[i]] != dist;
+		n_longer += search->tree.length[v] != dist;
 	}
-	return n;
+	return n_longer;
 }
 
 /* ---- detours --------------------------------------------------------------------------------- */
@@ -437,11 +414,11 @@ uint32_t osr_search_count_longer(struct osr_search *search)
 	uint32_t n_longer = 0;
 
 	for (uint32_t d = 0; d < search->fabric->n_dests; d++) {
-		uint32_t root = search->fabric->dest_switch[d], mine = 0, n_dests = 1;
+		uint32_t root = search->fabric->dest_switch[d], mine, n_dests = 1;
 
 		if (spf->alias[d] != OSR_NONE || !search->detoured[d])
 			continue;
-		osr_search_trace(search, root, d, &mine);
+		mine = osr_search_trace(search, root, d);
 		/* With those of the LIDs that ride along. */
 		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++)
 			n_dests += spf->alias[spf->dest_list[k]] == d;

@@ -259,20 +259,20 @@ static void rings_route(struct turn_rings *turn_rings)
 	osr_spf_forget(spf);
 	for (uint32_t root = 0; root < n; root++) {
 		const uint32_t *dest = spf->dest_list + spf->dest_row[root];
-		uint32_t n_longer = 0, n_dests = spf->dest_row[root + 1] - spf->dest_row[root];
+		uint32_t n_longer, n_dests = spf->dest_row[root + 1] - spf->dest_row[root];
 		uint8_t *hop = spf->hop + (n_dests ? *dest * n : 0);
 
 		if (!n_dests)
 			continue;
 		rings_mean(turn_rings, root, hop);
 		osr_search_detour(search, root, *dest, false);
-		osr_search_trace(search, root, *dest, &n_longer);
+		n_longer = osr_search_trace(search, root, *dest);
 		for (uint32_t k = 0; k < n_dests; k++) {
 			search->detoured[dest[k]] = n_longer != 0;
 			if (k)
 				memcpy(spf->hop + dest[k] * n, hop, n);
 			if (fabric->term_weight[fabric->dest_term[dest[k]]])
-				osr_spf_count_order(spf, search->near_first, spf->n_order[root],
+				osr_spf_count_order(spf, search->tree.near_first, search->tree.n,
 						    hop, 1);
 		}
 	}

@@ -7,8 +7,9 @@
  *	  moves_return_all()	blocks that need not be sent after all
  */
 #include "core/paths/moves.h"
+#include "core/route/tree.h"
 
-#include <osmroutes/routing.h>
+#include <osmroutes/each.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,13 +48,9 @@ struct user {
 };
 
 struct moves_scratch {
-	/* The tree of the LID at hand. */
-	uint32_t *order; /* [n_switches] those with a way, each after the one it sends to */
-	uint32_t n_order;
-	uint32_t *next;   /* [n_switches] where they sent to when the tree was laid out */
-	uint32_t *len;    /* [n_switches] channels of that way, and one; OSR_NONE: there is none */
-	uint32_t *flow;   /* [n_switches] end ports that send through */
-	uint32_t *branch; /* [n_switches] those that send over the hot channel, in this order */
+	struct osr_tree tree; /* of the LID at hand, as it was when it was laid out */
+	uint32_t *flow;       /* [n_switches] end ports that send through */
+	uint16_t *branch; /* [n_switches] those that send over the hot channel, near ones first */
 	uint32_t n_branch;
 	uint8_t *in;   /* [n_switches] and still do */
 	uint32_t *way; /* [n_switches] is on the way of the switch at hand, if this is n_ways */
@@ -100,101 +97,77 @@ static uint32_t moves_busiest(const struct osr_moves *moves, uint64_t most, cons
 
 static inline uint8_t *moves_row(const struct osr_moves *moves, uint32_t d)
 {
-	return moves->lft + (size_t)d * moves->fabric->n_switches;
+	return moves->hop + (size_t)d * moves->fabric->n_switches;
 }
 
-static inline uint8_t moves_entry(const struct osr_moves *moves, uint32_t v, uint32_t c)
+/* The channel by which v sends in a tree, OSR_NONE if it does not. */
+static inline uint32_t moves_channel(const struct osr_moves *moves, const uint8_t *row, uint32_t v)
 {
-	return moves->hops ? (uint8_t)(c - moves->fabric->chan_row[v])
-			   : moves->fabric->chan_port[c];
+	return osr_hop_channel(moves->fabric, v, row[v]);
 }
 
 /* Where v sends to in a tree; it has a way. */
 static inline uint32_t moves_next(const struct osr_moves *moves, const uint8_t *row, uint32_t v)
 {
-	return moves->fabric->chan_dst[osr_moves_channel(moves, v, row[v])];
+	return moves->fabric->chan_dst[moves->fabric->chan_row[v] + row[v]];
 }
 
 /*
  * ---- one tree ---------------------------------------------------------------------------------
  */
 
-/*
- * The tree of d with its lengths and flows, and the branch of it that sends over the hot channel.
- */
+/* The switches that send over the hot channel, by number, but those before that they send through. */
+static void moves_list_branch(struct osr_moves *moves, const uint8_t *row)
+{
+	const struct osr_fabric *fabric = moves->fabric;
+	struct moves_scratch *scratch = moves->scratch;
+	uint32_t near = fabric->chan_src[scratch->hot];
+	uint8_t *in = scratch->in;
+
+	scratch->n_branch = 0;
+	if (!in[near])
+		return;
+	OSR_EACH_SWITCH(s, fabric) {
+		uint32_t depth = 0;
+
+		for (uint32_t v = s; in[v] == 1; v = moves_next(moves, row, v)) {
+			in[v] = 2;
+			depth++;
+		}
+		scratch->n_branch += depth;
+		for (uint32_t v = s, i = scratch->n_branch; depth; depth--) {
+			scratch->branch[--i] = (uint16_t)v;
+			v = moves_next(moves, row, v);
+		}
+	}
+}
+
+/* The tree of d with its flows, and the branch of it that sends over the hot channel. */
 static void moves_lay_out(struct osr_moves *moves, uint32_t d)
 {
 	const struct osr_fabric *fabric = moves->fabric;
 	const uint8_t *row = moves_row(moves, d);
 	struct moves_scratch *scratch = moves->scratch;
-	uint32_t n_order = 0, *len = scratch->len, *next = scratch->next, *order = scratch->order,
-		 hot = scratch->hot;
-	uint32_t root = fabric->dest_switch[d], near = fabric->chan_src[hot],
-		 *branch = scratch->branch;
+	struct osr_tree *tree = &scratch->tree;
+	uint32_t root = fabric->dest_switch[d];
 	const uint16_t *settled =
 		moves->settled ? moves->settled + (size_t)root * fabric->n_switches : NULL;
-	uint32_t n = settled ? moves->n_settled[root] : fabric->n_switches;
-	uint8_t *in = scratch->in;
 
-	memset(len, 0, fabric->n_switches * sizeof(*len));
-	memset(in, 0, fabric->n_switches);
-	len[root] = 1;
-	/* A shortest way continues by a switch that was settled earlier. */
-	for (uint32_t i = 1; settled && i < n; i++) {
-		uint32_t v = settled[i], c = osr_moves_channel(moves, v, row[v]), u;
-
-		if (c == OSR_NONE || !len[u = fabric->chan_dst[c]])
-			continue;
-		next[v] = u;
-		len[v] = len[u] + 1;
-		in[v] = in[u] | (c == hot);
-		order[n_order++] = v;
-	}
-	/*
-	 * The others are followed to a switch whose way is known, then set on the way back. A dead
-	 * end or a loop is no way.
-	 */
-	for (uint32_t i = 0; i < n && n_order + 1 < n; i++) {
-		uint32_t depth = 0, v = settled ? settled[i] : i, far;
-
-		while (!len[v]) {
-			uint32_t c = osr_moves_channel(moves, v, row[v]);
-
-			len[v] = OSR_NONE;
-			branch[depth++] = v;
-			if (c == OSR_NONE)
-				break;
-			in[v] = c == hot;
-			next[v] = fabric->chan_dst[c];
-			v = next[v];
-		}
-		for (far = len[v]; depth; len[v] = far) {
-			v = branch[--depth];
-			if (far == OSR_NONE)
-				continue;
-			far++;
-			in[v] |= in[next[v]];
-			order[n_order++] = v;
-		}
-	}
-	scratch->n_order = n_order;
+	osr_tree_lay_out(tree, root, row, settled, settled ? moves->n_settled[root] : 0);
 	scratch->work -= fabric->n_switches;
-	scratch->n_branch = 0;
-	if (!in[near] || len[near] == OSR_NONE)
-		return;
-	/* Ascending, but those before that another one sends through. */
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
-		uint32_t depth = 0;
+	memset(scratch->in, 0, fabric->n_switches);
+	OSR_EACH_NEAR_FIRST(v, tree->near_first, tree->n)
+	{
+		uint32_t c = fabric->chan_row[v] + row[v];
 
-		for (uint32_t v = s; in[v] == 1; v = next[v], depth++)
-			in[v] = 2;
-		scratch->n_branch += depth;
-		for (uint32_t v = s, i = scratch->n_branch; depth--; v = next[v])
-			branch[--i] = v;
+		scratch->in[v] = scratch->in[fabric->chan_dst[c]] | (c == scratch->hot);
 	}
+	moves_list_branch(moves, row);
+	if (!scratch->n_branch)
+		return;
 	memcpy(scratch->flow, fabric->sw_sources, fabric->n_switches * sizeof(*scratch->flow));
-	while (n_order--)
-		scratch->flow[next[order[n_order]]] += scratch->flow[order[n_order]];
+	OSR_EACH_FAR_FIRST(v, tree->near_first, tree->n)
+	scratch->flow[moves_next(moves, row, v)] += scratch->flow[v];
 }
 
 /*
@@ -206,13 +179,13 @@ static bool moves_is_way(const struct osr_moves *moves, uint32_t d, uint32_t v, 
 {
 	const struct osr_fabric *fabric = moves->fabric;
 	const struct moves_scratch *scratch = moves->scratch;
-	uint32_t u = fabric->chan_dst[c], len = scratch->len[u];
+	uint32_t u = fabric->chan_dst[c], len = scratch->tree.length[u];
 
-	*longer = len >= scratch->len[v];
-	return len != OSR_NONE && !scratch->in[u] && len + 1 >= scratch->len[v] &&
-	       len + 1 <= scratch->len[v] + (scratch->longer ? moves->extra : 0) &&
+	*longer = len >= scratch->tree.length[v];
+	return len != OSR_NONE && !scratch->in[u] && len + 1 >= scratch->tree.length[v] &&
+	       len + 1 <= scratch->tree.length[v] + (scratch->longer ? moves->extra : 0) &&
 	       !(*longer && scratch->flow[v] > moves->spare) &&
-	       osr_moves_channel(moves, v, moves_row(moves, d)[v]) != c;
+	       moves_channel(moves, moves_row(moves, d), v) != c;
 }
 
 /* Marks the way of v, root included. */
@@ -237,12 +210,11 @@ static uint64_t moves_shift(struct osr_moves *moves, uint32_t d, uint32_t v, str
 	const struct osr_fabric *fabric = moves->fabric;
 	struct moves_scratch *scratch = moves->scratch;
 	uint8_t *row = moves_row(moves, d);
-	uint32_t old = osr_moves_channel(moves, v, row[v]), c = way->c, flow = scratch->flow[v],
-		 meets;
+	uint32_t old = moves_channel(moves, row, v), c = way->c, flow = scratch->flow[v], meets;
 	uint64_t most = 0, mine = 0;
 
 	way->others = way->n_even = 0;
-	for (;; c = osr_moves_channel(moves, meets, row[meets])) {
+	for (;; c = moves_channel(moves, row, meets)) {
 		uint64_t load = moves->load[c] + moves_amount(moves, c, flow);
 
 		way->others += (int64_t)(moves->load[c] - mine);
@@ -252,11 +224,10 @@ static uint64_t moves_shift(struct osr_moves *moves, uint32_t d, uint32_t v, str
 		meets = fabric->chan_dst[c];
 		if (scratch->way[meets] == scratch->n_ways)
 			break;
-		mine = moves_amount(moves, osr_moves_channel(moves, meets, row[meets]),
-				    scratch->flow[meets]);
+		mine = moves_amount(moves, moves_channel(moves, row, meets), scratch->flow[meets]);
 		scratch->flow[meets] += go ? flow : 0;
 	}
-	for (uint32_t u = v;; old = osr_moves_channel(moves, u, row[u])) {
+	for (uint32_t u = v;; old = moves_channel(moves, row, u)) {
 		way->others -=
 			(int64_t)(moves->load[old] - moves_amount(moves, old, scratch->flow[u]));
 		moves->load[old] -= go ? moves_amount(moves, old, flow) : 0;
@@ -265,7 +236,7 @@ static uint64_t moves_shift(struct osr_moves *moves, uint32_t d, uint32_t v, str
 			break;
 		scratch->flow[u] -= go ? flow : 0;
 	}
-	row[v] = go ? moves_entry(moves, v, way->c) : row[v];
+	row[v] = go ? (uint8_t)(way->c - fabric->chan_row[v]) : row[v];
 	return most;
 }
 
@@ -315,14 +286,15 @@ static void moves_open(struct osr_moves *moves, uint32_t d, uint32_t u)
 			 */
 			if (scratch->n_made + 1 >= scratch->max_made)
 				return;
-			if (moves->load[c] < moves->load[osr_moves_channel(moves, u, row[u])] &&
-			    !scratch->in[w] && scratch->len[w] + 1 == scratch->len[u] &&
+			if (moves->load[c] < moves->load[moves_channel(moves, row, u)] &&
+			    !scratch->in[w] &&
+			    scratch->tree.length[w] + 1 == scratch->tree.length[u] &&
 			    moves_in_order(moves, d, u, c) &&
-			    (!moves->may ||
-			     moves->may(moves, d, u, c, scratch->order, scratch->n_order))) {
+			    (!moves->may || moves->may(moves, d, u, c, scratch->tree.near_first + 1,
+						       scratch->tree.n - 1))) {
 				scratch->made[scratch->n_made++] =
 					(struct made){ (uint16_t)d, (uint16_t)u, row[u] };
-				row[u] = moves_entry(moves, u, c);
+				row[u] = (uint8_t)(c - fabric->chan_row[u]);
 			}
 		}
 }
@@ -433,7 +405,7 @@ static bool moves_relieve(struct osr_moves *moves)
 
 	for (uint32_t d = 0; d < fabric->n_dests; d++)
 		if (fabric->term_weight[fabric->dest_term[d]] && near != fabric->dest_switch[d] &&
-		    osr_moves_channel(moves, near, moves_row(moves, d)[near]) == hot)
+		    moves_channel(moves, moves_row(moves, d), near) == hot)
 			scratch->users[n_users++] = (struct user){ .d = d };
 	scratch->shifted = 0;
 	for (scratch->reach = moves->aim < moves->goal ? AIM : GOAL;
@@ -454,8 +426,7 @@ static bool moves_relieve(struct osr_moves *moves)
 				uint32_t d = user->d;
 				bool go_on = true;
 
-				if (osr_moves_channel(moves, near, moves_row(moves, d)[near]) !=
-				    hot)
+				if (moves_channel(moves, moves_row(moves, d), near) != hot)
 					continue;
 				/* Did an earlier pass find no way within this limit? */
 				if (!scratch->longer &&
@@ -507,10 +478,10 @@ static bool moves_return(struct osr_moves *moves, uint32_t d, uint32_t v, uint8_
 			 uint64_t most)
 {
 	struct moves_scratch *scratch = moves->scratch;
-	uint32_t c = osr_moves_channel(moves, v, entry);
+	uint32_t c = osr_hop_channel(moves->fabric, v, entry);
 	struct way way = { .c = c };
 
-	scratch->hot = osr_moves_channel(moves, v, moves_row(moves, d)[v]);
+	scratch->hot = moves_channel(moves, moves_row(moves, d), v);
 	if (c == OSR_NONE || scratch->hot == OSR_NONE)
 		return false;
 	moves_lay_out(moves, d);
@@ -554,10 +525,10 @@ static void moves_return_all(struct osr_moves *moves)
 				uint32_t d = fabric->lid_dest[lid];
 				size_t entry = (size_t)d * fabric->n_switches + v;
 
-				if (d == OSR_NONE || moves->lft[entry] == was[entry])
+				if (d == OSR_NONE || moves->hop[entry] == was[entry])
 					continue;
 				back[n] = d;
-				moved[n] = moves->lft[entry];
+				moved[n] = moves->hop[entry];
 				if (!moves_return(moves, d, v, was[entry], most))
 					break;
 				n++;
@@ -584,9 +555,7 @@ enum osr_status osr_moves_init(struct osr_moves *moves, struct osr_arena *arena,
 	struct moves_scratch *scratch = osr_calloc(arena, 1, sizeof(*scratch));
 
 	if (scratch) {
-		scratch->order = osr_alloc(arena, n, sizeof(*scratch->order));
-		scratch->next = osr_alloc(arena, n, sizeof(*scratch->next));
-		scratch->len = osr_alloc(arena, n, sizeof(*scratch->len));
+		osr_tree_alloc(&scratch->tree, moves->fabric, arena);
 		scratch->flow = osr_alloc(arena, n, sizeof(*scratch->flow));
 		scratch->branch = osr_alloc(arena, n, sizeof(*scratch->branch));
 		scratch->in = osr_alloc(arena, n, 1);
@@ -628,7 +597,7 @@ void osr_moves_run(struct osr_moves *moves)
 	scratch->n_made = 0;
 	scratch->cost = 0;
 	if (moves->sent) {
-		memcpy(scratch->was, moves->lft, n_entries);
+		memcpy(scratch->was, moves->hop, n_entries);
 		memcpy(scratch->was_sent, moves->sent, osr_moves_blocks(moves->fabric) * n);
 	}
 	memset(scratch->closed, 0, moves->fabric->n_channels);

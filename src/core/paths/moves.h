@@ -34,11 +34,8 @@
 
 struct osr_moves {
 	const struct osr_fabric *fabric;
-	uint8_t *lft; /* [n_dests * n_switches] ports, or */
-	bool hops;    /* hops */
-	/*
-	 * NULL, or osr_spf.order and n_order: trees of shortest paths are laid out faster by them.
-	 */
+	uint8_t *hop; /* [n_dests * n_switches] */
+	/* NULL, or osr_spf.order and n_order: trees are laid out faster by them. */
 	const uint16_t *settled, *n_settled;
 	uint64_t *load;       /* [n_channels] of these tables */
 	const uint32_t *unit; /* [n_channels] of load for each route; NULL: 1 */
@@ -61,7 +58,7 @@ struct osr_moves {
 	 * May v send to d by c, with all that send through v? It is about to be done. list[n] has v
 	 * and those, at least, each after the one it sends to. NULL: yes.
 	 */
-	bool (*may)(struct osr_moves *m, uint32_t d, uint32_t v, uint32_t c, const uint32_t *list,
+	bool (*may)(struct osr_moves *m, uint32_t d, uint32_t v, uint32_t c, const uint16_t *list,
 		    uint32_t n);
 	struct moves_scratch *scratch;
 };
@@ -76,15 +73,6 @@ static inline uint8_t *osr_moves_block(const struct osr_moves *moves, uint32_t d
 {
 	return &moves->sent[(size_t)v * osr_moves_blocks(moves->fabric) +
 			    moves->fabric->dest_lid[d] / OSR_MOVES_BLOCK];
-}
-
-/* The channel of an entry of v, OSR_NONE: it leads nowhere. */
-static inline uint32_t osr_moves_channel(const struct osr_moves *moves, uint32_t v, uint8_t entry)
-{
-	if (entry == OSR_NO_PATH)
-		return OSR_NONE;
-	return moves->hops ? moves->fabric->chan_row[v] + entry
-			   : osr_port_channel(moves->fabric, v, entry);
 }
 
 /* By osr_bound_expected(). */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/paths/moves.h"
+#include "core/route/tree.h"
 #include "spf_private.h"
 
 /* Bucket the dests by switch; those of CAs and routers come before port 0. */
@@ -172,8 +173,7 @@ enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabri
 	find_centers(spf);
 	/* What is at last moved off the busiest channels. */
 	*moves = (struct osr_moves){ .fabric = fabric,
-				     .lft = spf->hop,
-				     .hops = true,
+				     .hop = spf->hop,
 				     .settled = spf->order,
 				     .n_settled = spf->n_order,
 				     .load = osr_alloc(scratch, m, sizeof(*moves->load)),
@@ -230,8 +230,9 @@ void osr_spf_count_order(struct osr_spf *spf, const uint16_t *order, uint32_t n,
 	uint32_t *count = spf->scratch->count;
 
 	memcpy(count, fabric->sw_sources, fabric->n_switches * sizeof(*count));
-	for (uint32_t i = n; i-- > 1;) {
-		uint32_t v = order[i], c = fabric->chan_row[v] + hop[v];
+	OSR_EACH_FAR_FIRST(v, order, n)
+	{
+		uint32_t c = fabric->chan_row[v] + hop[v];
 
 		/* Most switches of a tall tree pass nothing on, and their weights are far away. */
 		if (!count[v])
@@ -430,14 +431,5 @@ void osr_spf_route(struct osr_spf *spf, const struct osr_spf_options *opt)
 
 void osr_spf_finish(struct osr_spf *spf)
 {
-	const struct osr_fabric *fabric = spf->fabric;
-
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
-
-		for (uint32_t v = 0; v < fabric->n_switches; v++)
-			if (hop[v] != OSR_NO_PATH)
-				hop[v] = fabric->chan_port[fabric->chan_row[v] + hop[v]];
-		hop[fabric->dest_switch[d]] = fabric->term_port[fabric->dest_term[d]];
-	}
+	osr_tables_to_ports(spf->fabric, spf->hop);
 }

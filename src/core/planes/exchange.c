@@ -17,6 +17,7 @@
 #include <osmroutes/each.h>
 
 #include "core/paths/moves.h"
+#include "core/route/tree.h"
 
 #define ALLOWED 103 /* percent of plane 0's largest load up to which branches stay where they are */
 #define EXCESS                                                                                     \
@@ -253,19 +254,18 @@ static void exchange_planes(struct exchange *exchange)
 
 /* For moves: v sends to d by c, with what sends through it. */
 static bool exchange_may(struct osr_moves *moves, uint32_t d, uint32_t v, uint32_t c,
-			 const uint32_t *list, uint32_t n)
+			 const uint16_t *list, uint32_t n)
 {
 	struct exchange *exchange = moves->ctx;
-	const uint8_t *row = moves->lft + (size_t)d * exchange->fabric->n_switches;
+	const uint8_t *row = moves->hop + (size_t)d * exchange->fabric->n_switches;
 	uint32_t u = exchange->fabric->chan_dst[c];
 	bool ok;
 
 	osr_order_begin(&exchange->turns.order);
 	ok = u == exchange->fabric->dest_switch[d] ||
-	     osr_order_add(&exchange->turns.order, c, osr_port_channel(exchange->fabric, u, row[u]),
-			   1);
+	     osr_order_add(&exchange->turns.order, c, exchange->fabric->chan_row[u] + row[u], 1);
 	for (uint32_t i = 0; i < n && ok; i++) {
-		uint32_t by = osr_port_channel(exchange->fabric, list[i], row[list[i]]);
+		uint32_t by = exchange->fabric->chan_row[list[i]] + row[list[i]];
 
 		if (list[i] != v && exchange->fabric->chan_dst[by] == v)
 			ok = osr_order_add(&exchange->turns.order, by, c, 1);
@@ -309,8 +309,10 @@ static enum osr_status exchange_relieve(struct exchange *exchange, struct osr_di
 	for (uint32_t k = 1; k < exchange->in->mates.n; k++) {
 		const uint64_t *load = moves.load = exchange->load + k * m;
 
-		moves.lft = exchange_row(exchange, k, 0);
+		moves.hop = exchange_row(exchange, k, 0);
+		osr_tables_to_hops(fabric, moves.hop);
 		osr_moves_run(&moves);
+		osr_tables_to_ports(fabric, moves.hop);
 		exchange->serves[k] =
 			exchange_busiest(exchange, load) * 100 <= exchange->most * EXCESS;
 		n_served += exchange->serves[k];

@@ -19,7 +19,7 @@ enum osr_status osr_repair_alloc(struct repair *repair, struct osr_diag *diag)
 	repair_tree->mark = osr_calloc(scratch, n, 1);
 	repair_tree->len = osr_alloc(scratch, n, sizeof(*repair_tree->len));
 	repair_tree->list = osr_alloc(scratch, n, sizeof(*repair_tree->list));
-	repair_tree->order = osr_alloc(scratch, n, sizeof(*repair_tree->order));
+	osr_tree_alloc(&repair_tree->whole, fabric, scratch);
 	repair_tree->stack = osr_alloc(scratch, n, sizeof(*repair_tree->stack));
 	repair_tree->span = osr_alloc(scratch, n, sizeof(*repair_tree->span));
 	repair_tree->flow = osr_alloc(scratch, n, sizeof(*repair_tree->flow));
@@ -60,7 +60,24 @@ enum osr_status osr_repair_carry(const struct repair *repair, const struct osr_f
 		memset(earlier->routing.lft + (size_t)d * fabric->n_switches, OSR_NO_PATH,
 		       fabric->n_switches);
 	}
+	if (!st)
+		osr_tables_to_hops(fabric, earlier->routing.lft);
 	return st;
+}
+
+enum osr_status osr_repair_take(struct repair *repair, const struct osr_routing *routing,
+				struct osr_diag *diag)
+{
+	const struct osr_fabric *fabric = repair->fabric;
+	size_t size = (size_t)fabric->n_dests * fabric->n_switches;
+
+	repair->routing = *routing;
+	repair->routing.lft = osr_alloc(repair->job->scratch, size, 1);
+	if (!repair->routing.lft)
+		return osr_repair_nomem(diag);
+	memcpy(repair->routing.lft, routing->lft, size);
+	osr_tables_to_hops(fabric, repair->routing.lft);
+	return OSR_OK;
 }
 
 /*
@@ -130,7 +147,6 @@ enum osr_status osr_repair_tables(struct repair *repair, struct osr_arena *resul
 		for (uint32_t v = 0; fabric->n_components > 1 && v < n; v++)
 			if (fabric->sw_component[v] != fabric->sw_component[root])
 				row[v] = OSR_NO_PATH;
-		row[root] = fabric->term_port[fabric->dest_term[d]];
 		/*
 		 * Port 0 is asked by switches with end ports only: one that got its first asks on a
 		 * route of its own.
@@ -270,33 +286,6 @@ void osr_repair_write_lanes(struct repair *repair)
 
 /* ---- the order ------------------------------------------------------------------------------- */
 
-uint32_t osr_repair_walk(struct repair *repair, uint32_t root, const uint8_t *row)
-{
-	struct repair_tree *repair_tree = &repair->tree;
-	uint32_t n = 0, n_switches = repair->fabric->n_switches;
-
-	repair_tree->mark[root] |= TREE_KNOWN;
-	repair_tree->len[root] = 0;
-	repair_tree->order[n++] = root;
-	for (uint32_t s = 0; s < n_switches; s++) {
-		uint32_t depth = 0, v = s, c, len;
-
-		while (!(repair_tree->mark[v] & TREE_KNOWN) && depth < n_switches &&
-		       (c = osr_repair_next(repair, row, v)) != OSR_NONE) {
-			repair_tree->stack[depth++] = v;
-			v = repair->fabric->chan_dst[c];
-		}
-		for (len = repair_tree->len[v] + 1; repair_tree->mark[v] & TREE_KNOWN && depth;
-		     len++) {
-			v = repair_tree->stack[--depth];
-			repair_tree->mark[v] |= TREE_KNOWN;
-			repair_tree->len[v] = len;
-			repair_tree->order[n++] = v;
-		}
-	}
-	return n;
-}
-
 /*
  * All turns of the routes of repair->r, without asking: they rise in its certificate. From the far
  * end on, the lanes on which packets leave a switch are those of its hosts and those on which
@@ -306,6 +295,7 @@ enum osr_status osr_repair_deps(struct repair *repair, struct osr_arena *result,
 				struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = repair->fabric;
+	struct osr_tree *tree = &repair->tree.whole;
 	uint16_t *lanes = repair->tree.lanes,
 		 *deps = osr_calloc(result, osr_n_turns(fabric), sizeof(*deps));
 
@@ -315,19 +305,14 @@ enum osr_status osr_repair_deps(struct repair *repair, struct osr_arena *result,
 		find_inject(repair);
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		const uint8_t *row = osr_repair_row(repair, d);
-		uint32_t root = fabric->dest_switch[d], n;
+		uint32_t root = fabric->dest_switch[d];
 
-		memset(repair->tree.mark, 0, fabric->n_switches);
-		n = osr_repair_walk(repair, root, row);
-
-		for (uint32_t i = 1; i < n; i++) {
-			uint32_t v = repair->tree.order[i];
-
-			lanes[v] = osr_repair_start(repair, d, v, osr_repair_next(repair, row, v));
-		}
-		for (uint32_t i = n; i-- > 1;) {
-			uint32_t v = repair->tree.order[i], c = osr_repair_next(repair, row, v),
-				 u = fabric->chan_dst[c], next;
+		osr_tree_lay_out(tree, root, row, NULL, 0);
+		OSR_EACH_NEAR_FIRST(v, tree->near_first, tree->n)
+		lanes[v] = osr_repair_start(repair, d, v, osr_repair_next(repair, row, v));
+		OSR_EACH_FAR_FIRST(v, tree->near_first, tree->n)
+		{
+			uint32_t c = osr_repair_next(repair, row, v), u = fabric->chan_dst[c], next;
 
 			if (u == root)
 				continue;
@@ -487,19 +472,19 @@ void osr_repair_add_last(struct repair *repair)
 void osr_repair_loads(struct repair *repair)
 {
 	const struct osr_fabric *fabric = repair->fabric;
+	struct osr_tree *tree = &repair->tree.whole;
 	uint32_t *flow = repair->tree.flow;
 
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		const uint8_t *row = osr_repair_row(repair, d);
-		uint32_t n;
 
 		if (!fabric->term_weight[fabric->dest_term[d]])
 			continue;
-		memset(repair->tree.mark, 0, fabric->n_switches);
 		memcpy(flow, fabric->sw_sources, fabric->n_switches * sizeof(*flow));
-		n = osr_repair_walk(repair, fabric->dest_switch[d], row);
-		for (uint32_t i = n; i-- > 1;) {
-			uint32_t v = repair->tree.order[i], c = osr_repair_next(repair, row, v);
+		osr_tree_lay_out(tree, fabric->dest_switch[d], row, NULL, 0);
+		OSR_EACH_FAR_FIRST(v, tree->near_first, tree->n)
+		{
+			uint32_t c = osr_repair_next(repair, row, v);
 
 			repair->load[c] += flow[v];
 			flow[fabric->chan_dst[c]] += flow[v];

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <osmroutes/bound.h>
+#include <osmroutes/each.h>
 #include "core/route/span.h"
 #include "core/paths/moves.h"
 
@@ -27,25 +28,21 @@ static bool attach(struct repair *repair, uint32_t d, uint8_t *row, uint32_t v, 
 	const struct osr_fabric *fabric = repair->fabric;
 	struct repair_tree *repair_tree = &repair->tree;
 	struct candidate list[256];
-	uint32_t n = 0, root = fabric->dest_switch[d],
-		 n_earlier = fabric->dest_lid[d] - fabric->term_lid[fabric->dest_term[d]];
+	uint32_t n = 0, root = fabric->dest_switch[d];
 
 	/*
-	 * The old port first, then that of the last sweep, then ports that no earlier LID of the
-	 * same host has; among equals the path that carries least by now, or is expected to.
+	 * The hop of before first, then the hop of the last sweep; among equals the path that
+	 * carries least by now, or is expected to.
 	 */
 	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
-		uint8_t port = fabric->chan_port[c];
+		uint8_t hop = (uint8_t)(c - fabric->chan_row[v]);
 		struct candidate candidate = { .chan = c };
 		uint32_t u = fabric->chan_dst[c];
 
 		if (!(repair_tree->mark[u] & TREE_KNOWN) || repair_tree->len[u] + 1 != len)
 			continue;
-		if (port != repair_tree->old[v])
-			candidate.class = port == osr_repair_last_row(repair, d)[v] ? 1 : 2;
-		for (uint32_t k = 1; candidate.class >= 2 && k <= n_earlier; k++)
-			if (osr_repair_row(repair, d - k)[v] == port)
-				candidate.class = 3;
+		if (hop != repair_tree->old[v])
+			candidate.class = hop == osr_repair_last_row(repair, d)[v] ? 1 : 2;
 		candidate.cost = repair->load[c] + repair_tree->expected[c];
 		for (uint32_t on; u != root; u = fabric->chan_dst[on]) {
 			on = osr_repair_next(repair, row, u);
@@ -66,7 +63,7 @@ static bool attach(struct repair *repair, uint32_t d, uint8_t *row, uint32_t v, 
 			n--;
 			continue;
 		}
-		row[v] = fabric->chan_port[c];
+		row[v] = (uint8_t)(c - fabric->chan_row[v]);
 		repair_tree->mark[v] |= TREE_KNOWN;
 		repair_tree->len[v] = len;
 		/*
@@ -141,7 +138,7 @@ void osr_repair_upstream(struct repair *repair, uint32_t root, const uint8_t *ro
 			uint32_t v = fabric->chan_dst[o];
 
 			if (repair_tree->mark[v] & TREE_CUT || v == root ||
-			    row[v] != fabric->chan_port[fabric->chan_rev[o]])
+			    osr_repair_next(repair, row, v) != fabric->chan_rev[o])
 				continue;
 			repair_tree->mark[v] |= TREE_CUT;
 			repair_tree->list[repair_tree->n++] = v;
@@ -218,7 +215,7 @@ static bool escape(struct repair *repair, uint32_t d, uint8_t *row, uint32_t fro
 	 * Entries that change: they and what comes through them lose their routes, if they had any.
 	 */
 	for (uint32_t v = from; v != root; v = fabric->chan_dst[span[v]]) {
-		bool stays = row[v] == fabric->chan_port[span[v]];
+		bool stays = osr_repair_next(repair, row, v) == span[v];
 
 		repair_tree->mark[v] |= TREE_FORCED;
 		if (stays || repair_tree->mark[v] & TREE_CUT)
@@ -253,7 +250,7 @@ static bool escape(struct repair *repair, uint32_t d, uint8_t *row, uint32_t fro
 		osr_order_begin(&repair->order);
 		if (!osr_repair_route(repair, d, row, c, osr_repair_start(repair, d, v, c)))
 			return false;
-		row[v] = fabric->chan_port[c];
+		row[v] = (uint8_t)(c - fabric->chan_row[v]);
 		repair_tree->mark[v] |= TREE_KNOWN;
 		repair_tree->len[v] = len;
 	}
@@ -279,7 +276,7 @@ enum osr_status osr_repair_cut(struct repair *repair, uint32_t d, struct osr_dia
 	     at++) {
 		uint32_t v = (uint32_t)(at - row);
 
-		if (fabric->sw_component[v] != fabric->sw_component[root])
+		if (v == root || fabric->sw_component[v] != fabric->sw_component[root])
 			continue;
 		repair_tree->mark[v] = TREE_CUT;
 		repair_tree->list[repair_tree->n++] = v;
@@ -289,7 +286,12 @@ enum osr_status osr_repair_cut(struct repair *repair, uint32_t d, struct osr_dia
 		osr_repair_keep_grants(repair, d);
 	if (!repair_tree->n)
 		return OSR_OK;
-	osr_repair_walk(repair, root, row);
+	osr_tree_lay_out(&repair_tree->whole, root, row, NULL, 0);
+	memcpy(repair_tree->len, repair_tree->whole.length,
+	       fabric->n_switches * sizeof(*repair_tree->len));
+	OSR_EACH_SWITCH(v, fabric)
+		if (repair_tree->len[v] != OSR_NONE)
+			repair_tree->mark[v] |= TREE_KNOWN;
 	repair->touched[d] = 1;
 	repair->routing.stable.n_trees++;
 	for (uint32_t i = 0; i < repair_tree->n; i++)
@@ -335,7 +337,7 @@ enum osr_status osr_repair_cut(struct repair *repair, uint32_t d, struct osr_dia
  * end?
  */
 static bool balance_may(struct osr_moves *moves, uint32_t d, uint32_t v, uint32_t c,
-			const uint32_t *list, uint32_t n)
+			const uint16_t *list, uint32_t n)
 {
 	struct repair *repair = moves->ctx;
 	const struct osr_fabric *fabric = repair->fabric;
@@ -364,12 +366,12 @@ static bool balance_may(struct osr_moves *moves, uint32_t d, uint32_t v, uint32_
 			of[v] |= of[list[i]];
 	}
 	osr_order_begin(order);
-	row[v] = fabric->chan_port[c];
+	row[v] = (uint8_t)(c - fabric->chan_row[v]);
 	ok = osr_repair_route(repair, d, row, c, of[v]);
 	for (uint32_t o = fabric->chan_row[v]; ok && o < fabric->chan_row[v + 1]; o++) {
 		uint32_t u = fabric->chan_dst[o], in = fabric->chan_rev[o];
 
-		if (u != fabric->dest_switch[d] && row[u] == fabric->chan_port[in])
+		if (u != fabric->dest_switch[d] && osr_repair_next(repair, row, u) == in)
 			ok = osr_repair_route(repair, d, row, in, of[u]);
 	}
 	row[v] = was;
@@ -386,7 +388,7 @@ enum osr_status osr_repair_balance(struct repair *repair, struct osr_diag *diag)
 	struct osr_stable *stable = &repair->routing.stable;
 	struct osr_moves moves = {
 		.fabric = fabric,
-		.lft = repair->routing.lft,
+		.hop = repair->routing.lft,
 		.load = repair->load,
 		.sent = osr_calloc(scratch, (size_t)fabric->n_switches * osr_moves_blocks(fabric),
 				   1),

@@ -239,6 +239,7 @@ static enum osr_status hand_over(struct repair *repair, struct osr_diag *diag)
 		repair->routing.claims &= ~(uint32_t)OSR_CLAIM_MINIMAL;
 	repair->routing.granted = repair->grants;
 	repair->routing.lane_deps = NULL;
+	osr_tables_to_ports(repair->fabric, repair->routing.lft);
 	stable->kept = true;
 	stable->new_baseline = repair->grown;
 	*repair->job->routing = repair->routing;
@@ -331,17 +332,17 @@ enum osr_status osr_repair_prepare(const struct osr_result *x, struct osr_arena 
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	const struct osr_job job = { .scratch = scratch };
-	struct repair repair = {
-		.job = &job, .fabric = &x->fabric, .base = x, .last = x, .routing = *routing
-	};
+	struct repair repair = { .job = &job, .fabric = &x->fabric, .base = x, .last = x };
 	enum osr_status st;
 
 	take_lanes(&repair, routing, routing->n_vls);
 	if (x->baseline || routing->lane_deps || !repair.n_lanes ||
 	    (repair.by_port && !osr_repair_is_by_port(&x->fabric, routing)))
 		return OSR_OK;
-	repair.grants = (uint16_t *)repair.routing.granted;
-	st = osr_repair_alloc(&repair, diag);
+	repair.grants = (uint16_t *)routing->granted;
+	st = osr_repair_take(&repair, routing, diag);
+	if (!st)
+		st = osr_repair_alloc(&repair, diag);
 	if (!st)
 		st = osr_repair_deps(&repair, result, diag);
 	routing->lane_deps = repair.routing.lane_deps;
@@ -366,10 +367,11 @@ enum osr_status osr_repair_anew(const struct osr_job *job, const struct osr_diag
 	take_lanes(&repair, routing, routing->n_vls);
 	/* SLs of earlier stay as they are free of deadlock on the tables of today. */
 	if (!routing->sl2vl && repair.by_sl && before->lft && !before->sl2vl) {
-		repair.routing = *routing;
-		repair.routing.stable = (struct osr_stable){ .kept = false };
 		repair.attempts = MAX_ATTEMPTS;
-		if (!(st = osr_repair_carry(&repair, &repair.last->fabric, before, job->scratch,
+		st = osr_repair_take(&repair, routing, job->diag);
+		repair.routing.stable = (struct osr_stable){ .kept = false };
+		if (!st &&
+		    !(st = osr_repair_carry(&repair, &repair.last->fabric, before, job->scratch,
 					    &repair.lately, job->diag)) &&
 		    !(st = osr_repair_alloc(&repair, job->diag)) &&
 		    !(st = osr_repair_deps(&repair, job->scratch, job->diag)) &&

@@ -16,6 +16,7 @@
 #include "core/data/carry.h"
 #include "core/order/order.h"
 #include "core/repair/repair.h"
+#include "core/route/tree.h"
 
 #define OSR_SL_OPEN 255 /* of a pair that has none yet */
 
@@ -29,17 +30,17 @@ enum {
 
 /* The tree of one LID while it is repaired. */
 struct repair_tree {
-	uint8_t *mark;      /* [n_switches] TREE_... */
-	uint32_t *len;      /* [n_switches] */
-	uint32_t *list;     /* [n_switches] the switches that are cut */
-	uint32_t n;         /* how many; those whose own entry is gone come first */
-	uint32_t *order;    /* [n_switches] by osr_repair_walk() */
-	uint32_t *stack;    /* [n_switches] */
-	uint32_t *span;     /* [n_switches] channels to the LID along the spanning tree */
-	uint32_t *flow;     /* [n_switches] end ports that sent through a cut switch */
-	uint64_t *expected; /* [n_channels] of flows whose paths are not all found yet */
-	uint8_t *old;       /* [n_switches] entries before */
-	uint16_t *lanes;    /* [n_switches] by SL: of all that comes through */
+	uint8_t *mark;         /* [n_switches] TREE_... */
+	uint32_t *len;         /* [n_switches] */
+	uint32_t *list;        /* [n_switches] the switches that are cut */
+	uint32_t n;            /* how many; those whose own entry is gone come first */
+	struct osr_tree whole; /* routes that are there: osr_repair_lay_out() */
+	uint32_t *stack;       /* [n_switches] */
+	uint32_t *span;        /* [n_switches] channels to the LID along the spanning tree */
+	uint32_t *flow;        /* [n_switches] end ports that sent through a cut switch */
+	uint64_t *expected;    /* [n_channels] of flows whose paths are not all found yet */
+	uint8_t *old;          /* [n_switches] entries before */
+	uint16_t *lanes;       /* [n_switches] by SL: of all that comes through */
 };
 
 struct repair {
@@ -93,10 +94,10 @@ static inline bool osr_repair_choose_lane(struct repair *repair, uint32_t turn, 
 		      osr_order_set_lane(order, turn, (uint8_t)(i - (i <= order->lane[turn]))));
 }
 
-/* The channel of today by which v sends to d, in its row of entries; OSR_NONE: none. */
+/* The channel of today by which v sends to d, in its row of hops; OSR_NONE: none. */
 static inline uint32_t osr_repair_next(const struct repair *repair, const uint8_t *row, uint32_t v)
 {
-	return row[v] == OSR_NO_PATH ? OSR_NONE : osr_port_channel(repair->fabric, v, row[v]);
+	return osr_hop_channel(repair->fabric, v, row[v]);
 }
 
 static inline uint8_t *osr_repair_row(const struct repair *repair, uint32_t d)
@@ -113,7 +114,7 @@ static inline const uint8_t *osr_repair_last_row(const struct repair *repair, ui
 /* ---- baseline.c ------------------------------------------------------------------------------ */
 
 enum osr_status osr_repair_alloc(struct repair *repair, struct osr_diag *diag);
-/* Tables of before in today's numbering; a LID on another switch is not in them. */
+/* Tables of before as hops of today; a LID on another switch is not in them. */
 enum osr_status osr_repair_carry(const struct repair *repair, const struct osr_fabric *from,
 				 const struct osr_routing *was, struct osr_arena *arena,
 				 struct osr_earlier *earlier, struct osr_diag *diag);
@@ -125,11 +126,9 @@ enum osr_status osr_repair_deps(struct repair *repair, struct osr_arena *result,
 				struct osr_diag *diag);
 /* The order of repair->r with all turns that its routes take. */
 enum osr_status osr_repair_order(struct repair *repair, struct osr_diag *diag);
-/*
- * The switches whose way along row leads to root, that one first, each after the one it sends to:
- * tree.order.
- */
-uint32_t osr_repair_walk(struct repair *repair, uint32_t root, const uint8_t *row);
+/* The finished tables `routing` are those of repair->routing, as hops in scratch. */
+enum osr_status osr_repair_take(struct repair *repair, const struct osr_routing *routing,
+				struct osr_diag *diag);
 /* Routes that are whole, on each channel. */
 void osr_repair_loads(struct repair *repair);
 /* What the last sweep left on the switches where that is not the baseline's, into the order. */
