@@ -12,7 +12,8 @@
 enum { OPT_WORST = 256 };
 
 static const struct cli_option options[] = {
-	{ "bisections", "N", "random bisections, 0 for none (default 1000)",
+	{ "bisections", "N",
+	  "random bisections, 0 for none (default 1000, fewer of 1000 hosts and more)",
 	  CLI_NUMBER(struct cli_measure, n_bisections, 0, 10000000) },
 	{ "worst", "FILE",
 	  "find the permutation of hosts that loads one cable most, exactly; into FILE for "
@@ -36,6 +37,23 @@ static enum osr_status measure_parse(int key, const char *arg, void *args,
 }
 
 const struct cli_spec measure_spec = { options, measure_parse };
+
+/*
+ * A million hosts in all bisections together: the more hosts, the less one bisection differs from
+ * another. The mean is known within 0.0003 by 1,000 bisections of 1,000 hosts, and within 0.001 by
+ * 100 of 11,664.
+ */
+static uint32_t usual_bisections(const struct osr_fabric *fabric)
+{
+	uint32_t n_hosts = 0, n;
+
+	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+		n_hosts += fabric->term_role[t] == OSR_ROLE_CA;
+	n = 1000000 / (n_hosts ? n_hosts : 1);
+	if (n > 1000)
+		return 1000;
+	return n < 100 ? 100 : n;
+}
 
 /* Rates of cables and end ports, in units that divide all of these. */
 static enum osr_status load_rates(struct cli_measure *measure, const struct cli_input *in,
@@ -99,6 +117,8 @@ enum osr_status cli_measure_load(struct cli_measure *measure, const struct cli_i
 	enum osr_status st = osr_endports_init(&endports, &in->fabric, &measure->arena, diag);
 
 	measure->fabric = &in->fabric;
+	if (measure->n_bisections == CLI_BISECTIONS_BY_SIZE)
+		measure->n_bisections = usual_bisections(&in->fabric);
 	measure->in = in;
 	measure->hosts =
 		osr_alloc(&measure->arena, measure->fabric->n_terminals, sizeof(*measure->hosts));

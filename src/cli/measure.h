@@ -49,9 +49,10 @@ struct cli_measure {
 	struct osr_arena arena;
 };
 
+#define CLI_BISECTIONS_BY_SIZE UINT32_MAX /* until the fabric is known */
 #define CLI_MEASURE_INIT                                                                           \
 	{                                                                                          \
-		.n_bisections = 1000, .n_runs = 25, .seed = 1                                      \
+		.n_bisections = CLI_BISECTIONS_BY_SIZE, .n_runs = 25, .seed = 1                    \
 	}
 
 /* One engine's work on the fabric, or one file's tables. */
