@@ -404,7 +404,10 @@ static void dor_tree(const struct dor_plan *plan, uint32_t *parent)
 		const uint16_t *at = osr_product_coord(product, v);
 
 		parent[v] = OSR_NONE;
-		for (uint32_t k = product->n_dims; k-- > 0 && parent[v] == OSR_NONE;) {
+		for (uint32_t k = product->n_dims; k-- > 0;) {
+			if (parent[v] != OSR_NONE)
+				break;
+
 			uint32_t i = plan->order[k], middle = product->size[i] / 2, a = at[i];
 			uint32_t next = a < middle ? a + 1 : a - 1;
 
@@ -424,7 +427,10 @@ uint64_t osr_dor_least(const struct osr_spf *spf, const struct osr_product *prod
 		sum[product->chan_dim[c]] += spf->weight[c] >> HOP_BITS;
 		n[product->chan_dim[c]]++;
 	}
-	for (uint32_t i = 0; i < product->n_dims && n[i]; i++) {
+	for (uint32_t i = 0; i < product->n_dims; i++) {
+		if (!n[i])
+			break;
+
 		/* The middle of a line always carries more: at most 1.5 times the mean. */
 		uint64_t mean =
 			(product->factor[i] == OSR_FACTOR_PATH ? 3 : 2) * sum[i] / (2 * n[i]);
@@ -476,8 +482,9 @@ static enum osr_status dor_sls(const struct osr_lanes_job *job, const struct dor
 		for (uint32_t k = job->spf->dest_row[root]; k < job->spf->dest_row[root + 1]; k++) {
 			uint8_t *mine = routing->sl + job->spf->dest_list[k] * n;
 
-			for (uint32_t v = 0; v < n && !row; v++)
-				mine[v] = dor_sl(plan, v, root);
+			if (!row)
+				for (uint32_t v = 0; v < n; v++)
+					mine[v] = dor_sl(plan, v, root);
 			if (row)
 				memcpy(mine, row, n);
 			row = mine;
@@ -545,7 +552,7 @@ static enum osr_status dor_finish(const struct osr_lanes_job *job, const struct 
 		routing->claims |= OSR_CLAIM_ANY_SL;
 	return st || n_lanes > 1 || !plan->product->n_rings
 		       ? st
-		       : osr_ordered_mend(job, routing->rank, tree, job->spf->least);
+		       : osr_lanes_mend(job, routing->rank, tree, job->spf->least);
 }
 
 enum osr_status osr_dor_assign(struct osr_lanes_job *job, bool *routed)

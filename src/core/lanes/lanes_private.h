@@ -8,7 +8,7 @@
 
 #include "search.h"
 
-#define OSR_ORDERED_MAX 8 /* orders: bits of a mask. More VLs than that are not used. */
+#define OSR_LANES_BY_SL_MAX 8 /* orders: bits of a mask. More VLs than that are not used. */
 
 /*
  * One lane by the order of a fat tree. *fits: complete. Otherwise the routes of s are undefined if
@@ -72,8 +72,8 @@ enum osr_status osr_turn_rings(struct osr_lanes_job *job, bool *routed);
  * parent[] spans all; multicast, if it is asked for, joins an order of it and of all that this one
  * allows, which must exist.
  */
-enum osr_status osr_ordered_mend(const struct osr_lanes_job *job, uint32_t *order,
-				 const uint32_t *parent, uint64_t enough);
+enum osr_status osr_lanes_mend(const struct osr_lanes_job *job, uint32_t *order,
+			       const uint32_t *parent, uint64_t enough);
 
 /*
  * ---- tables_sl.c: from routes and orders to SLs, the certificate and the claims ----------------

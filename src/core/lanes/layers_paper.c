@@ -47,7 +47,10 @@ static void move_edge(struct cycles *cycles, uint32_t c, uint32_t turn)
 	uint32_t n = fabric->n_switches, u = fabric->chan_src[c];
 	uint8_t *passes = search->new_mask;
 
-	for (uint32_t d = 0; d < fabric->n_dests && search->weights.weight[turn]; d++) {
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		if (!search->weights.weight[turn])
+			break;
+
 		const uint8_t *hop = search->spf->hop + (size_t)d * n;
 		uint8_t *mask = search->masks + (size_t)d * n;
 		uint32_t root = fabric->dest_switch[d];
@@ -74,7 +77,7 @@ static void move_edge(struct cycles *cycles, uint32_t c, uint32_t turn)
 }
 
 /* The place on the stack whose outgoing edge goes, of the cycle stack[from] .. stack[depth - 1]. */
-static uint32_t layers_cycle_choose(const struct cycles *cycles, uint32_t from)
+static uint32_t cycle_choose(const struct cycles *cycles, uint32_t from)
 {
 	const uint32_t *weight = cycles->search->weights.weight;
 	enum osr_heuristic heuristic = cycles->heuristic;
@@ -91,7 +94,7 @@ static uint32_t layers_cycle_choose(const struct cycles *cycles, uint32_t from)
 	return best;
 }
 
-static void layers_cycle_push(struct cycles *cycles, uint32_t c)
+static void cycle_push(struct cycles *cycles, uint32_t c)
 {
 	cycles->stack[cycles->depth] = c;
 	cycles->edge[cycles->depth] = cycles->search->fabric->turn_row[c];
@@ -102,7 +105,7 @@ static void search_from(struct cycles *cycles, uint32_t start)
 {
 	const struct osr_weights *weights = &cycles->search->weights;
 
-	layers_cycle_push(cycles, start);
+	cycle_push(cycles, start);
 	while (cycles->depth) {
 		uint32_t top = cycles->depth - 1, c = cycles->stack[top], turn = cycles->edge[top],
 			 next, keep;
@@ -118,13 +121,13 @@ static void search_from(struct cycles *cycles, uint32_t start)
 		if (!weights->weight[turn] || cycles->place[next] == DONE) {
 			cycles->edge[top]++;
 		} else if (!cycles->place[next]) {
-			layers_cycle_push(cycles, next);
+			cycle_push(cycles, next);
 		} else {
 			/*
 			 * A cycle. The routes that go may take edges further down the stack with
 			 * them.
 			 */
-			uint32_t cut = layers_cycle_choose(cycles, cycles->place[next] - 1);
+			uint32_t cut = cycle_choose(cycles, cycles->place[next] - 1);
 
 			move_edge(cycles, cycles->stack[cut], cycles->edge[cut]);
 			for (keep = 0; weights->weight[cycles->edge[keep]]; keep++)
@@ -217,14 +220,20 @@ enum osr_status osr_layers_online(struct osr_search *search, const uint32_t *mca
 	 * Destination after destination, nearest switches first; a pair by its higher switch if
 	 * both have LIDs.
 	 */
-	for (uint32_t d = 0; d < fabric->n_dests && fits; d++) {
+	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		if (!fits)
+			break;
+
 		uint32_t root = fabric->dest_switch[d];
 		const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
 
 		if (spf->alias[d] != OSR_NONE ||
 		    (pairs && spf->dest_list[spf->dest_row[root]] != d))
 			continue;
-		for (uint32_t i = 1; i < spf->n_order[root] && fits; i++) {
+		for (uint32_t i = 1; i < spf->n_order[root]; i++) {
+			if (!fits)
+				break;
+
 			uint32_t v = order[i], layer = 0;
 			bool later = pairs && v > root && spf->dest_row[v] < spf->dest_row[v + 1];
 

@@ -266,7 +266,10 @@ static bool ease_may(struct osr_moves *moves, uint32_t d, uint32_t v, uint32_t c
 			search, hop, root, fabric->chan_row[path[depth]] + hop[path[depth]]);
 	legal = search->mask[v];
 	seen[v] = 1;
-	for (uint32_t i = 0; legal && i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
+		if (!legal)
+			break;
+
 		uint32_t u = list[i], by = fabric->chan_row[u] + hop[u];
 
 		if (seen[u] || !seen[fabric->chan_dst[by]])

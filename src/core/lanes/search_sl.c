@@ -25,7 +25,7 @@
  *	osr_lanes_sl()		  lanes for the paths there are, or others within orders; then replies
  *	sl_layers()		    the paths there are
  *	sl_search()		    rounds; then detours
- *	osr_ordered_mend()	  detours for given trees (dor.c)
+ *	osr_lanes_mend()	  detours for given trees (dor.c)
  *	search.c		    rounds, trees
  *	osr_search_improve_sl()    the channel orders for the routes made under them
  *	tables_sl.c		  SLs and certificate
@@ -316,8 +316,8 @@ enum osr_status osr_lanes_sl(struct osr_lanes_job *job, bool *done)
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	size_t n = job->spf->fabric->n_switches;
 	struct osr_routing *routing = job->routing;
-	uint32_t n_layers,
-		most = job->req->max_vls < OSR_ORDERED_MAX ? job->req->max_vls : OSR_ORDERED_MAX;
+	uint32_t n_layers, most = job->req->max_vls < OSR_LANES_BY_SL_MAX ? job->req->max_vls
+									  : OSR_LANES_BY_SL_MAX;
 	struct osr_spf_saved saved;
 	struct osr_search search;
 	uint64_t left;
@@ -361,8 +361,8 @@ enum osr_status osr_lanes_sl(struct osr_lanes_job *job, bool *done)
 	return st;
 }
 
-enum osr_status osr_ordered_mend(const struct osr_lanes_job *job, uint32_t *order,
-				 const uint32_t *tree, uint64_t enough)
+enum osr_status osr_lanes_mend(const struct osr_lanes_job *job, uint32_t *order,
+			       const uint32_t *tree, uint64_t enough)
 {
 	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
 	const struct osr_fabric *fabric = job->spf->fabric;

@@ -108,24 +108,28 @@ static uint8_t search_yield(struct osr_search *search, uint32_t root, uint32_t i
 		uint32_t c = scratch->edge_chan[e], u = scratch->edge_next[e],
 			 row = fabric->chan_row[u];
 
-		for (uint32_t o = row; u != root && o < fabric->chan_row[u + 1]; o++) {
-			uint32_t x = fabric->chan_dst[o];
-			uint64_t key = search->spf->weight[c] +
-				       (search->spf->weight[o] & ~HOP_MASK) + scratch->cost[x];
-			uint8_t mask;
+		if (u != root)
+			for (uint32_t o = row; o < fabric->chan_row[u + 1]; o++) {
+				uint32_t x = fabric->chan_dst[o];
+				uint64_t key = search->spf->weight[c] +
+					       (search->spf->weight[o] & ~HOP_MASK) +
+					       scratch->cost[x];
+				uint8_t mask;
 
-			if ((uint8_t)(dist8[x] + 1) != dist8[u] || key >= best || !search->mask[x])
-				continue;
-			mask = osr_search_start(search, hop, root, o);
-			if (!mask ||
-			    !osr_order_enter(&search->order, search->fabric->turn_row[c] + o - row,
-					     mask, search->order.lane != NULL) ||
-			    !search_may_go_on_by(search, hop, u, o, mask))
-				continue;
-			best = key;
-			first = c;
-			next = o;
-		}
+				if ((uint8_t)(dist8[x] + 1) != dist8[u] || key >= best ||
+				    !search->mask[x])
+					continue;
+				mask = osr_search_start(search, hop, root, o);
+				if (!mask ||
+				    !osr_order_enter(&search->order,
+						     search->fabric->turn_row[c] + o - row, mask,
+						     search->order.lane != NULL) ||
+				    !search_may_go_on_by(search, hop, u, o, mask))
+					continue;
+				best = key;
+				first = c;
+				next = o;
+			}
 	}
 	if (first == OSR_NONE)
 		return 0;

@@ -49,7 +49,7 @@ enum osr_status osr_lanes_in_order(const struct osr_lanes_job *job,
 		return OSR_NOMEM;
 	osr_span_in_order(fabric, order->number, order->by_number, depth, parent);
 	osr_span_rank(fabric, order->number, rank);
-	st = osr_ordered_mend(job, rank, parent, UINT64_MAX);
+	st = osr_lanes_mend(job, rank, parent, UINT64_MAX);
 	osr_arena_reset(job->scratch, mark);
 	return st;
 }

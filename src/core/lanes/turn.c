@@ -61,13 +61,14 @@ static bool turn_begins(const struct osr_search *search, uint32_t c, uint32_t t,
 		 first = fabric->chan_row[x];
 	bool any = false;
 
-	for (uint32_t c2 = first; dist8[x] == 2 && c2 < fabric->chan_row[x + 1]; c2++) {
-		if (dist8[fabric->chan_dst[c2]] != 3)
-			continue;
-		any = true;
-		if (row)
-			row[c2 - first] = 1;
-	}
+	if (dist8[x] == 2)
+		for (uint32_t c2 = first; c2 < fabric->chan_row[x + 1]; c2++) {
+			if (dist8[fabric->chan_dst[c2]] != 3)
+				continue;
+			any = true;
+			if (row)
+				row[c2 - first] = 1;
+		}
 	return any;
 }
 
@@ -90,7 +91,9 @@ static enum osr_status turn_init_triples(struct osr_search *search, bool *small)
 		osr_alloc(scratch, turn_tuning.max_lanes * OSR_TURN_HOPS, sizeof(*search->cost));
 	if (osr_arena_failed(scratch, NULL))
 		return osr_turn_nomem(search->diag);
-	for (uint32_t c = 0; c < fabric->n_channels && at <= turn_tuning.max_triples; c++)
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		if (at > turn_tuning.max_triples)
+			break;
 		for (uint32_t t = search->fabric->turn_row[c]; t < search->fabric->turn_row[c + 1];
 		     t++) {
 			uint32_t x = fabric->chan_dst[osr_turn_next(search->fabric, c, t)];
@@ -99,6 +102,7 @@ static enum osr_status turn_init_triples(struct osr_search *search, bool *small)
 			if (turn_begins(search, c, t, NULL))
 				at += fabric->chan_row[x + 1] - fabric->chan_row[x];
 		}
+	}
 	search->triple_row[osr_n_turns(search->fabric)] = (uint32_t)at;
 	*small = at <= turn_tuning.max_triples;
 	if (!*small)

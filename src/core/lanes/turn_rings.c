@@ -183,9 +183,10 @@ static bool rings_order(struct turn_rings *turn_rings)
 				       (size_t)search->order.lane[t] * osr_n_turns(search->fabric);
 
 			nodes.weight[t] |= search->pinned[t];
-			for (uint32_t next = search->fabric->turn_row[c2];
-			     search->pinned[t] && next < search->fabric->turn_row[c2 + 1]; next++)
-				on[next] |= search->pinned[next];
+			if (search->pinned[t])
+				for (uint32_t next = search->fabric->turn_row[c2];
+				     next < search->fabric->turn_row[c2 + 1]; next++)
+					on[next] |= search->pinned[next];
 		}
 	return osr_fit_sort(&nodes, search->scratch, search->order.rank);
 }

@@ -159,18 +159,20 @@ enum osr_status osr_turn_finish(struct osr_search *search, struct osr_lanes_job 
 	 * certificate; all other SLs use the VLs of the lowest of these. The tables made so far
 	 * have the VLs of that one.
 	 */
-	for (uint32_t sl = 0, class = 0; sl < 16 && search->n_classes > 1; sl++) {
-		uint32_t first = class * n_vls;
+	if (search->n_classes > 1)
+		for (uint32_t sl = 0, class = 0; sl < 16; sl++) {
+			uint32_t first = class * n_vls;
 
-		if (!(job->req->chosen_sls >> sl & 1))
-			continue;
-		for (size_t pair = 0; pair < n_pairs; pair++)
-			routing->sl2vl[pair][sl] = (uint8_t)(routing->sl2vl[pair][sl] + first);
-		routing->ca_sl2vl[sl] = (uint8_t)first;
-		if (class ++)
-			memcpy(routing->rank + first * m, routing->rank,
-			       n_vls * m * sizeof(*routing->rank));
-	}
+			if (!(job->req->chosen_sls >> sl & 1))
+				continue;
+			for (size_t pair = 0; pair < n_pairs; pair++)
+				routing->sl2vl[pair][sl] =
+					(uint8_t)(routing->sl2vl[pair][sl] + first);
+			routing->ca_sl2vl[sl] = (uint8_t)first;
+			if (class ++)
+				memcpy(routing->rank + first * m, routing->rank,
+				       n_vls * m * sizeof(*routing->rank));
+		}
 	routing->n_vls = (uint8_t)(search->n_classes * n_vls);
 	routing->n_layers = routing->n_layers_one_way = (uint8_t)search->order.n_lanes;
 	routing->claims = OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL |

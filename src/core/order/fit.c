@@ -324,7 +324,10 @@ static bool fit_sift(const struct edges *edges, uint32_t passes, struct osr_prng
 	 * Only nodes whose surroundings changed are looked at again, in the order that the last
 	 * pass left.
 	 */
-	for (uint32_t pass = 0; pass < passes && moved; pass++) {
+	for (uint32_t pass = 0; pass < passes; pass++) {
+		if (!moved)
+			break;
+
 		moved = false;
 		for (uint32_t c = 0; c < n; c++) {
 			place[rank[c]].node = c;

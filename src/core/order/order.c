@@ -152,25 +152,26 @@ void osr_order_place(const uint32_t *keys, uint32_t n, uint32_t *from, uint32_t 
 
 	for (uint32_t i = 0; i < n; i++)
 		from[i] = i;
-	for (unsigned shift = 0; n && shift < 32; shift += 8) {
-		uint32_t sum = 0, *swap = from;
+	if (n)
+		for (unsigned shift = 0; shift < 32; shift += 8) {
+			uint32_t sum = 0, *swap = from;
 
-		memset(count, 0, sizeof(count));
-		for (uint32_t i = 0; i < n; i++)
-			count[keys[i] >> shift & 0xff]++;
-		if (count[keys[0] >> shift & 0xff] == n)
-			continue;
-		for (uint32_t i = 0; i < 256; i++) {
-			uint32_t k = count[i];
+			memset(count, 0, sizeof(count));
+			for (uint32_t i = 0; i < n; i++)
+				count[keys[i] >> shift & 0xff]++;
+			if (count[keys[0] >> shift & 0xff] == n)
+				continue;
+			for (uint32_t i = 0; i < 256; i++) {
+				uint32_t k = count[i];
 
-			count[i] = sum;
-			sum += k;
+				count[i] = sum;
+				sum += k;
+			}
+			for (uint32_t i = 0; i < n; i++)
+				to[count[keys[from[i]] >> shift & 0xff]++] = from[i];
+			from = to;
+			to = swap;
 		}
-		for (uint32_t i = 0; i < n; i++)
-			to[count[keys[from[i]] >> shift & 0xff]++] = from[i];
-		from = to;
-		to = swap;
-	}
 	for (uint32_t i = 0; i < n; i++)
 		rank[from[i]] = i;
 }

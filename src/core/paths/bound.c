@@ -74,8 +74,9 @@ static struct osr_cut *find_components(const struct osr_cuts *cuts, struct osr_a
 {
 	struct osr_cut *all = osr_calloc(scratch, cuts->fabric->n_components, sizeof(*all));
 
-	for (uint32_t v = 0; all && v < cuts->fabric->n_switches; v++)
-		cut_add(cuts, &all[cuts->fabric->sw_component[v]], v);
+	if (all)
+		for (uint32_t v = 0; v < cuts->fabric->n_switches; v++)
+			cut_add(cuts, &all[cuts->fabric->sw_component[v]], v);
 	return all;
 }
 
@@ -302,8 +303,9 @@ enum osr_status osr_bound_expected(const struct osr_fabric *fabric, const struct
 
 	if (!st)
 		st = bound_each_cut(&before, scratch, &least_then, diag);
-	for (uint32_t c = 0; then->load && c < then->fabric.n_channels; c++)
-		most = most < then->load[c] ? then->load[c] : most;
+	if (then->load)
+		for (uint32_t c = 0; c < then->fabric.n_channels; c++)
+			most = most < then->load[c] ? then->load[c] : most;
 	/*
 	 * With fewer hosts than then it is less; a fault takes channels away, so it is never
 	 * better.

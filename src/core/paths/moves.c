@@ -253,13 +253,14 @@ static bool moves_in_order(const struct osr_moves *moves, uint32_t d, uint32_t v
 
 	if (place && down != (place[moves_next(moves, row, v)] > place[v]))
 		return false;
-	for (; place && u != moves->fabric->dest_switch[d]; u = moves_next(moves, row, u)) {
-		bool goes_down = place[moves_next(moves, row, u)] > place[u];
+	if (place)
+		for (; u != moves->fabric->dest_switch[d]; u = moves_next(moves, row, u)) {
+			bool goes_down = place[moves_next(moves, row, u)] > place[u];
 
-		if (down && !goes_down)
-			return false;
-		down = goes_down;
-	}
+			if (down && !goes_down)
+				return false;
+			down = goes_down;
+		}
 	return true;
 }
 
@@ -277,7 +278,9 @@ static void moves_open(struct osr_moves *moves, uint32_t d, uint32_t u)
 	struct moves_scratch *scratch = moves->scratch;
 	uint8_t *row = moves_row(moves, d);
 
-	for (; u != fabric->dest_switch[d] && !scratch->flow[u]; u = moves_next(moves, row, u))
+	for (; u != fabric->dest_switch[d]; u = moves_next(moves, row, u)) {
+		if (scratch->flow[u])
+			break;
 		for (uint32_t c = fabric->chan_row[u]; c < fabric->chan_row[u + 1]; c++) {
 			uint32_t w = fabric->chan_dst[c];
 
@@ -297,6 +300,7 @@ static void moves_open(struct osr_moves *moves, uint32_t d, uint32_t u)
 				row[u] = (uint8_t)(c - fabric->chan_row[u]);
 			}
 		}
+	}
 }
 
 static int moves_by_others(const void *a, const void *b)
@@ -512,7 +516,10 @@ static void moves_return_all(struct osr_moves *moves)
 	uint64_t most = hot == OSR_NONE ? moves->goal : moves->load[hot];
 	uint8_t moved[OSR_MOVES_BLOCK];
 
-	for (int pass = 0; n_all && pass < 3; pass++) {
+	for (int pass = 0; pass < 3; pass++) {
+		if (!n_all)
+			break;
+
 		n_all = 0;
 		for (size_t at = 0; at < (size_t)fabric->n_switches * n_blocks; at++) {
 			uint32_t v = (uint32_t)(at / n_blocks), n = 0,

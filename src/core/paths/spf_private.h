@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What spf.c shares with ordered.c, which routes the same trees under more conditions. */
+/* What spf.c shares with spf_order.c and with the searches of core/lanes, which route the same trees. */
 #ifndef OSR_SPF_PRIVATE_H
 #define OSR_SPF_PRIVATE_H
 

@@ -144,18 +144,20 @@ enum osr_status osr_repair_tables(struct repair *repair, struct osr_arena *resul
 		uint8_t *row = osr_repair_row(repair, d);
 
 		/* What led there may be whole up to where the fabric has come apart. */
-		for (uint32_t v = 0; fabric->n_components > 1 && v < n; v++)
-			if (fabric->sw_component[v] != fabric->sw_component[root])
-				row[v] = OSR_NO_PATH;
+		if (fabric->n_components > 1)
+			for (uint32_t v = 0; v < n; v++)
+				if (fabric->sw_component[v] != fabric->sw_component[root])
+					row[v] = OSR_NO_PATH;
 		/*
 		 * Port 0 is asked by switches with end ports only: one that got its first asks on a
 		 * route of its own.
 		 */
-		for (uint32_t v = 0;
-		     repair->n_lanes && !fabric->term_weight[fabric->dest_term[d]] && v < n; v++)
-			if (fabric->sw_sources[v] && v != root &&
-			    (repair->then.sw[v] == OSR_NONE || !x->sw_sources[repair->then.sw[v]]))
-				row[v] = OSR_NO_PATH;
+		if (repair->n_lanes && !fabric->term_weight[fabric->dest_term[d]])
+			for (uint32_t v = 0; v < n; v++)
+				if (fabric->sw_sources[v] && v != root &&
+				    (repair->then.sw[v] == OSR_NONE ||
+				     !x->sw_sources[repair->then.sw[v]]))
+					row[v] = OSR_NO_PATH;
 		if (repair->then.dest[d] != OSR_NONE)
 			continue;
 		repair->grown = true;
@@ -262,8 +264,9 @@ static void find_inject(struct repair *repair)
 							: NULL;
 		unsigned lanes = vls ? 1u << (*vls)[0] : 1;
 
-		for (uint32_t t = fabric->term_row[s]; vls && t < fabric->term_row[s + 1]; t++)
-			lanes |= 1u << vls[fabric->term_port[t] * n][0];
+		if (vls)
+			for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++)
+				lanes |= 1u << vls[fabric->term_port[t] * n][0];
 		repair->inject[c] = (uint16_t)(lanes & ((1u << repair->n_lanes) - 1));
 	}
 }
@@ -279,8 +282,9 @@ void osr_repair_write_lanes(struct repair *repair)
 				lane = repair->order.lane[osr_turn(repair->fabric, c, o)];
 			bool other = vls[0] != lane;
 
-			for (uint32_t sl = 0; other && sl < 16; sl++)
-				vls[sl] = (uint8_t)(repair->routing.ca_sl2vl[sl] + lane);
+			if (other)
+				for (uint32_t sl = 0; sl < 16; sl++)
+					vls[sl] = (uint8_t)(repair->routing.ca_sl2vl[sl] + lane);
 		}
 }
 
@@ -404,7 +408,10 @@ bool osr_repair_route(struct repair *repair, uint32_t d, const uint8_t *row, uin
 
 		if (!ok)
 			return false;
-		for (uint32_t hops = 0; ok && now && hops <= fabric->n_switches; hops++) {
+		for (uint32_t hops = 0; hops <= fabric->n_switches; hops++) {
+			if (!ok || !now)
+				break;
+
 			/* The lanes that the cable has today. */
 			for (uint16_t left = repair->by_sl ? now : 0; left;
 			     left &= (uint16_t)(left - 1))
@@ -455,15 +462,16 @@ void osr_repair_add_last(struct repair *repair)
 		repair->touched[d] |= repair_tree->n != 0;
 		if (repair_tree->n && repair->n_lanes)
 			osr_repair_upstream(repair, root, last);
-		for (uint32_t i = 0; repair->n_lanes && i < repair_tree->n; i++) {
-			uint32_t c = osr_repair_next(repair, last, repair_tree->list[i]);
+		if (repair->n_lanes)
+			for (uint32_t i = 0; i < repair_tree->n; i++) {
+				uint32_t c = osr_repair_next(repair, last, repair_tree->list[i]);
 
-			osr_order_begin(&repair->order);
-			if (c != OSR_NONE)
-				osr_repair_route(
-					repair, d, last, c,
-					osr_repair_start(repair, d, repair_tree->list[i], c));
-		}
+				osr_order_begin(&repair->order);
+				if (c != OSR_NONE)
+					osr_repair_route(repair, d, last, c,
+							 osr_repair_start(repair, d,
+									  repair_tree->list[i], c));
+			}
 	}
 }
 

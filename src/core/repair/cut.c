@@ -368,7 +368,10 @@ static bool balance_may(struct osr_moves *moves, uint32_t d, uint32_t v, uint32_
 	osr_order_begin(order);
 	row[v] = (uint8_t)(c - fabric->chan_row[v]);
 	ok = osr_repair_route(repair, d, row, c, of[v]);
-	for (uint32_t o = fabric->chan_row[v]; ok && o < fabric->chan_row[v + 1]; o++) {
+	for (uint32_t o = fabric->chan_row[v]; o < fabric->chan_row[v + 1]; o++) {
+		if (!ok)
+			break;
+
 		uint32_t u = fabric->chan_dst[o], in = fabric->chan_rev[o];
 
 		if (u != fabric->dest_switch[d] && osr_repair_next(repair, row, u) == in)

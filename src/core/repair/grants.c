@@ -52,16 +52,18 @@ uint16_t osr_repair_need(const struct repair *repair, uint32_t d, uint32_t v)
 static bool add_routes(struct repair *repair, uint32_t a, uint32_t b, uint32_t d, bool hosts,
 		       unsigned k)
 {
-	for (uint32_t i = repair->dest_row[b]; a != b && i < repair->dest_row[b + 1]; i++) {
-		uint32_t e = repair->dest_list[i],
-			 c = osr_repair_next(repair, osr_repair_row(repair, e), a);
+	if (a != b)
+		for (uint32_t i = repair->dest_row[b]; i < repair->dest_row[b + 1]; i++) {
+			uint32_t e = repair->dest_list[i],
+				 c = osr_repair_next(repair, osr_repair_row(repair, e), a);
 
-		if (e != d && c != OSR_NONE &&
-		    (!hosts || repair->fabric->term_weight[repair->fabric->dest_term[e]]) &&
-		    osr_repair_is_used(repair->fabric, e, a) &&
-		    !osr_repair_route(repair, e, osr_repair_row(repair, e), c, (uint16_t)(1u << k)))
-			return false;
-	}
+			if (e != d && c != OSR_NONE &&
+			    (!hosts || repair->fabric->term_weight[repair->fabric->dest_term[e]]) &&
+			    osr_repair_is_used(repair->fabric, e, a) &&
+			    !osr_repair_route(repair, e, osr_repair_row(repair, e), c,
+					      (uint16_t)(1u << k)))
+				return false;
+		}
 	return true;
 }
 
@@ -127,8 +129,9 @@ bool osr_repair_commit(struct repair *repair, uint32_t d, const uint8_t *row, ui
 		if (other)
 			give(repair, d, v, (uint8_t)k);
 		repair->routing.sl[at] = (uint8_t)k;
-		for (uint32_t j = repair->dest_row[v]; answers && j < repair->dest_row[v + 1]; j++)
-			give(repair, repair->dest_list[j], root, (uint8_t)k);
+		if (answers)
+			for (uint32_t j = repair->dest_row[v]; j < repair->dest_row[v + 1]; j++)
+				give(repair, repair->dest_list[j], root, (uint8_t)k);
 		return true;
 	}
 	return false;

@@ -82,15 +82,16 @@ static void take_lanes(struct repair *repair, const struct osr_routing *base, ui
 	 * By port: lanes for the first SLs, whether pairs use them or not; others have no such
 	 * lane.
 	 */
-	for (uint32_t c = 0; repair->by_port && repair->n_lanes && c < fabric->n_channels; c++) {
-		const uint8_t *vls = osr_repair_port_vls(fabric, &repair->base->routing, c);
+	if (repair->by_port && repair->n_lanes)
+		for (uint32_t c = 0; c < fabric->n_channels; c++) {
+			const uint8_t *vls = osr_repair_port_vls(fabric, &repair->base->routing, c);
 
-		for (uint32_t sl = 0; sl < repair->n_lanes; sl++)
-			if (vls[sl] >= max_vls)
-				repair->n_lanes = sl;
-			else if (vls[sl] >= repair->n_vls)
-				repair->n_vls = vls[sl] + 1u;
-	}
+			for (uint32_t sl = 0; sl < repair->n_lanes; sl++)
+				if (vls[sl] >= max_vls)
+					repair->n_lanes = sl;
+				else if (vls[sl] >= repair->n_vls)
+					repair->n_vls = vls[sl] + 1u;
+		}
 	repair->by_sl = repair->n_lanes && !repair->shared && !repair->by_turn;
 }
 
@@ -180,9 +181,10 @@ static enum osr_status hand_over_ranks(const struct repair *repair, struct osr_r
 			osr_alloc(repair->job->arena, routing->n_vls * m, sizeof(*routing->rank));
 	if (repair->n_lanes && !routing->rank)
 		return osr_repair_nomem(diag);
-	for (uint32_t k = 0; repair->n_lanes && k < routing->n_vls; k++)
-		memcpy(routing->rank + k * m, repair->order.rank + k % repair->n_vls * m,
-		       m * sizeof(*routing->rank));
+	if (repair->n_lanes)
+		for (uint32_t k = 0; k < routing->n_vls; k++)
+			memcpy(routing->rank + k * m, repair->order.rank + k % repair->n_vls * m,
+			       m * sizeof(*routing->rank));
 	return OSR_OK;
 }
 
@@ -197,27 +199,32 @@ static void hand_over_sls(struct repair *repair)
 	size_t n = repair->fabric->n_switches, size = repair->fabric->n_dests * n;
 	uint16_t used = 0;
 
-	for (size_t at = 0; routing->sl && at < size; at++) {
-		uint32_t d = (uint32_t)(at / n), v = (uint32_t)(at % n);
+	if (routing->sl)
+		for (size_t at = 0; at < size; at++) {
+			uint32_t d = (uint32_t)(at / n), v = (uint32_t)(at % n);
 
-		/* Pairs that send nothing have no SL of their own. */
-		routing->sl[at] = routing->sl[at] == OSR_SL_OPEN ? 0 : routing->sl[at];
-		used |= (uint16_t)(1u << (routing->sl[at] & 15)) |
-			(repair->grants ? repair->grants[at] : 0);
-		routing->stable.n_sl_changed += last->sl && v != repair->fabric->dest_switch[d] &&
-						routing->lft[at] != OSR_NO_PATH &&
-						last->sl[at] != routing->sl[at] &&
-						osr_carry_had_path(&repair->lately, d, v);
-	}
+			/* Pairs that send nothing have no SL of their own. */
+			routing->sl[at] = routing->sl[at] == OSR_SL_OPEN ? 0 : routing->sl[at];
+			used |= (uint16_t)(1u << (routing->sl[at] & 15)) |
+				(repair->grants ? repair->grants[at] : 0);
+			routing->stable.n_sl_changed += last->sl &&
+							v != repair->fabric->dest_switch[d] &&
+							routing->lft[at] != OSR_NO_PATH &&
+							last->sl[at] != routing->sl[at] &&
+							osr_carry_had_path(&repair->lately, d, v);
+		}
 	used &= (uint16_t)((1u << repair->n_lanes) - 1);
-	for (; repair->by_sl && used; used &= (uint16_t)(used - 1)) {
-		uint32_t sl = (uint32_t)__builtin_ctz(used);
+	if (repair->by_sl)
+		for (; used; used &= (uint16_t)(used - 1)) {
+			uint32_t sl = (uint32_t)__builtin_ctz(used);
 
-		for (uint32_t c = 0; c < (repair->by_port ? repair->fabric->n_channels : 1); c++)
-			if (osr_order_lane(&repair->order, sl, c) >= routing->n_vls)
-				routing->n_vls =
-					(uint8_t)(osr_order_lane(&repair->order, sl, c) + 1);
-	}
+			for (uint32_t c = 0; c < (repair->by_port ? repair->fabric->n_channels : 1);
+			     c++)
+				if (osr_order_lane(&repair->order, sl, c) >= routing->n_vls)
+					routing->n_vls =
+						(uint8_t)(osr_order_lane(&repair->order, sl, c) +
+							  1);
+		}
 	/* By port no SL of earlier is kept besides. */
 	routing->stable.n_sl_lost =
 		repair->by_port ? routing->stable.n_sl_changed : routing->stable.n_sl_lost;
@@ -228,10 +235,11 @@ static enum osr_status hand_over(struct repair *repair, struct osr_diag *diag)
 	struct osr_stable *stable = &repair->routing.stable;
 
 	hand_over_sls(repair);
-	for (uint32_t turn = 0;
-	     repair->spare && repair->by_turn && turn < osr_n_turns(repair->fabric); turn++)
-		if (repair->order.used[turn] && repair->order.lane[turn] >= repair->routing.n_vls)
-			repair->routing.n_vls = repair->order.lane[turn] + 1;
+	if (repair->spare && repair->by_turn)
+		for (uint32_t turn = 0; turn < osr_n_turns(repair->fabric); turn++)
+			if (repair->order.used[turn] &&
+			    repair->order.lane[turn] >= repair->routing.n_vls)
+				repair->routing.n_vls = repair->order.lane[turn] + 1;
 	if (repair->by_turn)
 		osr_repair_write_lanes(repair);
 	/* What is whole stays minimal when channels die. */

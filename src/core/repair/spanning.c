@@ -49,10 +49,13 @@ static bool add_turn(struct forest *forest, uint32_t a, uint32_t b)
 		uint16_t lane = (uint16_t)(1u << order->lane[turn]);
 		bool ok = osr_order_add(order, a, b, lanes);
 
-		for (uint32_t o = fabric->chan_row[u]; ok && o < fabric->chan_row[u + 1]; o++)
+		for (uint32_t o = fabric->chan_row[u]; o < fabric->chan_row[u + 1]; o++) {
+			if (!ok)
+				break;
 			if (o != fabric->chan_rev[b] && forest->in[o] &&
 			    order->used[osr_turn(order->fabric, b, o)])
 				ok = osr_order_add(order, b, o, lane);
+		}
 		if (ok)
 			return true;
 		osr_order_undo(order, mark);
@@ -65,11 +68,12 @@ static bool add_turns(struct forest *forest, uint32_t s, uint32_t fresh)
 {
 	const struct osr_fabric *fabric = forest->fabric;
 
-	for (uint32_t c = fabric->chan_row[s]; forest->lanes && c < fabric->chan_row[s + 1]; c++)
-		if (c != fresh && forest->in[c] &&
-		    !(add_turn(forest, fabric->chan_rev[c], fresh) &&
-		      add_turn(forest, fabric->chan_rev[fresh], c)))
-			return false;
+	if (forest->lanes)
+		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++)
+			if (c != fresh && forest->in[c] &&
+			    !(add_turn(forest, fabric->chan_rev[c], fresh) &&
+			      add_turn(forest, fabric->chan_rev[fresh], c)))
+				return false;
 	return true;
 }
 
@@ -104,17 +108,19 @@ static void tie(struct forest *forest, uint32_t end)
 		forest->from[fabric->chan_src[c]] = OSR_NONE;
 	}
 	/* The piece hangs on the chain by v now, and is searched from, too. */
-	for (uint32_t was; ok && up != OSR_NONE;
-	     up = was == OSR_NONE ? was : fabric->chan_rev[was]) {
-		was = forest->parent[v];
-		forest->parent[v] = up;
-		v = was == OSR_NONE ? v : fabric->chan_dst[was];
-	}
-	for (uint32_t s = 0; ok && s < fabric->n_switches; s++)
-		if (forest->piece[s] == piece) {
-			forest->piece[s] = MAIN;
-			forest->queue[forest->n_queue++] = s;
+	if (ok)
+		for (uint32_t was; up != OSR_NONE;
+		     up = was == OSR_NONE ? was : fabric->chan_rev[was]) {
+			was = forest->parent[v];
+			forest->parent[v] = up;
+			v = was == OSR_NONE ? v : fabric->chan_dst[was];
 		}
+	if (ok)
+		for (uint32_t s = 0; s < fabric->n_switches; s++)
+			if (forest->piece[s] == piece) {
+				forest->piece[s] = MAIN;
+				forest->queue[forest->n_queue++] = s;
+			}
 }
 
 /*
