@@ -81,7 +81,7 @@ enum osr_status osr_repair_take(struct repair *repair, const struct osr_routing 
 }
 
 /*
- * What no packet used then is on VL 0; hosts on ports that had none send like port 0 of their
+ * An SL that no packet used is on VL 0. Hosts on ports that had no host send like port 0 of their
  * switch.
  */
 static void baseline_sl2vl(struct repair *repair)
@@ -143,14 +143,14 @@ enum osr_status osr_repair_tables(struct repair *repair, struct osr_arena *resul
 		uint32_t root = fabric->dest_switch[d];
 		uint8_t *row = osr_repair_row(repair, d);
 
-		/* What led there may be whole up to where the fabric has come apart. */
+		/* Earlier routes may be whole up to the place where the fabric has come apart. */
 		if (fabric->n_components > 1)
 			for (uint32_t v = 0; v < n; v++)
 				if (fabric->sw_component[v] != fabric->sw_component[root])
 					row[v] = OSR_NO_PATH;
 		/*
-		 * Port 0 is asked by switches with end ports only: one that got its first asks on a
-		 * route of its own.
+		 * Port 0 is asked by switches with end ports only. A switch that got its first end
+		 * port asks on a route of its own.
 		 */
 		if (repair->n_lanes && !fabric->term_weight[fabric->dest_term[d]])
 			for (uint32_t v = 0; v < n; v++)
@@ -291,8 +291,8 @@ void osr_repair_write_lanes(struct repair *repair)
 /* ---- the order ------------------------------------------------------------------------------- */
 
 /*
- * All turns of the routes of repair->r, without asking: they rise in its certificate. From the far
- * end on, the lanes on which packets leave a switch are those of its hosts and those on which
+ * All turns of the routes of repair->routing, without asking, because they rise in its certificate.
+ * From the far end on: packets leave a switch on the lanes of its hosts and on the lanes on which
  * packets come to it.
  */
 enum osr_status osr_repair_deps(struct repair *repair, struct osr_arena *result,
@@ -354,7 +354,7 @@ enum osr_status osr_repair_order(struct repair *repair, struct osr_diag *diag)
 			    16 * repair->fabric->n_switches + 1024, scratch, diag);
 	if (st)
 		return st;
-	/* By port: the lanes of all SLs on the channels of today. */
+	/* By port: the lanes of all SLs on the current channels. */
 	if (repair->by_port) {
 		uint8_t *vl = osr_alloc(scratch, repair->n_lanes * m, 1);
 
@@ -433,13 +433,13 @@ bool osr_repair_route(struct repair *repair, uint32_t d, const uint8_t *row, uin
 }
 
 /*
- * ---- what was there besides the baseline ------------------------------------------------------
+ * ---- entries besides the baseline's -----------------------------------------------------------
  */
 
 /*
  * Packets of the last sweep's routes are still on their way when the new tables come. Where they
- * rise in the same order as the new routes, nothing can deadlock in between; what closes a cycle
- * here is left out, and core/transition finds it.
+ * rise in the same order as the new routes, nothing can deadlock in between. A route that closes a
+ * cycle is left out here, and core/transition finds it.
  */
 void osr_repair_add_last(struct repair *repair)
 {

@@ -31,8 +31,8 @@ static bool attach(struct repair *repair, uint32_t d, uint8_t *row, uint32_t v, 
 	uint32_t n = 0, root = fabric->dest_switch[d];
 
 	/*
-	 * The hop of before first, then the hop of the last sweep; among equals the path that
-	 * carries least by now, or is expected to.
+	 * The previous hop first, then the hop of the last sweep; among equals the path that
+	 * carries least now, or is expected to.
 	 */
 	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
 		uint8_t hop = (uint8_t)(c - fabric->chan_row[v]);
@@ -67,8 +67,8 @@ static bool attach(struct repair *repair, uint32_t d, uint8_t *row, uint32_t v, 
 		repair_tree->mark[v] |= TREE_KNOWN;
 		repair_tree->len[v] = len;
 		/*
-		 * The flow joins that of the next switch, where it did before, or takes a path of
-		 * its own.
+		 * The flow joins the next switch's flow where it did so previously, or takes a path
+		 * of its own.
 		 */
 		for (uint32_t u = v; u != root && fabric->term_weight[fabric->dest_term[d]];) {
 			c = osr_repair_next(repair, row, u);
@@ -84,10 +84,10 @@ static bool attach(struct repair *repair, uint32_t d, uint8_t *row, uint32_t v, 
 }
 
 /*
- * Breadth first: the switches that are cut attach to those that have a path, short paths first. A
- * switch that finds no path of one length looks for a longer one; it ends, for a path of len
- * channels needs a switch with one of len - 1, and the length grows in every pass. The first that
- * has found none; OSR_NONE: all have one.
+ * Breadth first: switches that are cut attach to switches that have a path, short paths first. A
+ * switch that finds no path of one length looks for a longer one. The search ends, because a path
+ * of len channels needs a switch with a path of len - 1, and the length grows in every pass.
+ * Returns the first switch that has found no path; OSR_NONE: all have one.
  */
 static uint32_t settle(struct repair *repair, uint32_t d, uint8_t *row)
 {
@@ -173,7 +173,9 @@ static void count_routes(struct repair *repair, uint32_t d, const uint8_t *row, 
 	}
 }
 
-/* How many end ports sent through each switch of the list: what it is expected to carry again. */
+/*
+ * How many end ports sent through each switch of the list, which is the load to expect there again.
+ */
 static void expect_flows(struct repair *repair)
 {
 	struct repair_tree *repair_tree = &repair->tree;
@@ -195,11 +197,11 @@ static void expect_flows(struct repair *repair)
  */
 
 /*
- * A switch that finds no path goes along the spanning tree of multicast: all of its turns are in
- * the order, on the lanes of end ports and on those that they lead to, so they add nothing. The
- * switches on the way go along it, too, for good; those that sent through one whose entry was
- * another one are cut, and settled once more. Each call forces at least one more switch, so it
- * ends. False: the tree does not lead there.
+ * A switch that finds no path goes along the spanning tree of multicast. All turns of that tree are
+ * in the order, on the lanes of end ports and on the lanes that these lead to, so the route adds
+ * nothing to the order. The switches on the way go along the tree too, for good. Switches that sent
+ * through one of them by another entry are cut, and settled once more. Each call forces at least
+ * one more switch, so it ends. False: the tree does not lead to the LID.
  */
 static bool escape(struct repair *repair, uint32_t d, uint8_t *row, uint32_t from)
 {
@@ -212,7 +214,8 @@ static bool escape(struct repair *repair, uint32_t d, uint8_t *row, uint32_t fro
 	if (span[from] == OSR_NONE)
 		return false;
 	/*
-	 * Entries that change: they and what comes through them lose their routes, if they had any.
+	 * Switches whose entry changes, and all that send through them, lose the routes that they
+	 * had.
 	 */
 	for (uint32_t v = from; v != root; v = fabric->chan_dst[span[v]]) {
 		bool stays = osr_repair_next(repair, row, v) == span[v];
@@ -224,8 +227,8 @@ static bool escape(struct repair *repair, uint32_t d, uint8_t *row, uint32_t fro
 		repair_tree->list[repair_tree->n++] = v;
 	}
 	/*
-	 * Of those that were cut before, any may send through such a one: all that is not forced
-	 * starts again.
+	 * Switches that were cut earlier may send through one of these, so all that are not forced
+	 * start again.
 	 */
 	for (uint32_t i = 0; i < first; i++)
 		if (!(repair_tree->mark[repair_tree->list[i]] & TREE_FORCED))
@@ -333,8 +336,8 @@ enum osr_status osr_repair_cut(struct repair *repair, uint32_t d, struct osr_dia
 /* ---- balance --------------------------------------------------------------------------------- */
 
 /*
- * Do all turns rise if v sends to d by c, with all that comes through v: the list, from the near
- * end?
+ * Do all turns rise if v sends to d by c, together with everything that comes through v? list:
+ * those switches, from the near end.
  */
 static bool balance_may(struct osr_moves *moves, uint32_t d, uint32_t v, uint32_t c,
 			const uint16_t *list, uint32_t n)
@@ -349,8 +352,8 @@ static bool balance_may(struct osr_moves *moves, uint32_t d, uint32_t v, uint32_
 	if (!repair->n_lanes)
 		return true;
 	/*
-	 * The lanes on which packets hold the channel by which each switch sends: of its hosts, and
-	 * of what comes through.
+	 * The lanes on which packets hold the channel by which each switch sends: lanes of its
+	 * hosts, and lanes of packets that come through.
 	 */
 	for (uint32_t i = 0; i < n; i++)
 		of[list[i]] = osr_repair_start(repair, d, list[i],
@@ -408,7 +411,7 @@ enum osr_status osr_repair_balance(struct repair *repair, struct osr_diag *diag)
 	if (st)
 		return st;
 	osr_moves_set_goal(&moves, moves.aim, expected);
-	/* With nothing cut these are the tables of before, whatever they carry. */
+	/* If nothing was cut, these are the previous tables, whatever they carry. */
 	if (stable->n_trees) {
 		/* Blocks that the trees found so far have changed. */
 		for (uint32_t d = 0; d < fabric->n_dests; d++) {

@@ -2,8 +2,8 @@
 /*
  * Lanes by SL. Applications cache path records, so a pair of a switch and a LID keeps its SL, and
  * every SL that it was given since the baseline (`granted`) stays safe on its route. Where replies
- * count (OSR_CLAIM_REVERSIBLE), what goes back from the LID's switch is on the same SLs. Only a
- * pair that finds no route at all so gets another SL; what is lost is counted.
+ * count (OSR_CLAIM_REVERSIBLE), packets that go back from the LID's switch are on the same SLs.
+ * Only a pair that finds no route at all on its SLs gets another one. Lost SLs are counted.
  */
 #include "repair_private.h"
 
@@ -19,7 +19,7 @@ static bool has_replies(const struct repair *repair)
 	return repair->routing.claims & OSR_CLAIM_REVERSIBLE;
 }
 
-/* The SL of a pair, and its SLs of earlier. */
+/* The SL of a pair, and its earlier SLs. */
 static uint16_t sls_of(const struct repair *repair, size_t at)
 {
 	return sl_bit(repair->routing.sl[at]) | (repair->grants ? repair->grants[at] : 0);
@@ -37,7 +37,7 @@ uint16_t osr_repair_need(const struct repair *repair, uint32_t d, uint32_t v)
 	if (repair->shared)
 		return 1;
 	lanes = sls_of(repair, d * n + v);
-	/* Replies to what hosts of the LID's switch ask those of v. */
+	/* Replies of v's hosts to requests of the hosts of the LID's switch. */
 	if (has_replies(repair) && fabric->term_weight[fabric->dest_term[d]] &&
 	    fabric->sw_sources[root])
 		for (uint32_t i = repair->dest_row[v]; i < repair->dest_row[v + 1]; i++)
@@ -68,8 +68,8 @@ static bool add_routes(struct repair *repair, uint32_t a, uint32_t b, uint32_t d
 }
 
 /*
- * What hosts of d's switch answer those of v on lane k. Routes that are cut will need it when they
- * are made.
+ * Replies of the hosts of d's switch to those of v, on lane k. Routes that are cut will need the
+ * lane when they are made.
  */
 static bool add_replies(struct repair *repair, uint32_t d, uint32_t v, unsigned k)
 {
@@ -79,7 +79,7 @@ static bool add_replies(struct repair *repair, uint32_t d, uint32_t v, unsigned 
 
 /* ---- a pair gets an SL ----------------------------------------------------------------------- */
 
-/* The pair is on this SL alone from now on; what it had is not proven any more. */
+/* From here on the pair is on this SL alone; its earlier SLs are not proven any more. */
 static void give(struct repair *repair, uint32_t d, uint32_t v, uint8_t sl)
 {
 	size_t at = (size_t)d * repair->fabric->n_switches + v;
@@ -137,7 +137,9 @@ bool osr_repair_commit(struct repair *repair, uint32_t d, const uint8_t *row, ui
 	return false;
 }
 
-/* ---- SLs of earlier -------------------------------------------------------------------------- */
+/*
+ * ---- earlier SLs ------------------------------------------------------------------------------
+ */
 
 void osr_repair_keep_grants(struct repair *repair, uint32_t d)
 {
@@ -170,8 +172,8 @@ void osr_repair_keep_grants(struct repair *repair, uint32_t d)
 			unsigned k = (unsigned)__builtin_ctz(left);
 
 			/*
-			 * With the replies, on the route that v has or, where that is cut, on the
-			 * one that will be found.
+			 * With the replies, on the route that v has; where that is cut, on the
+			 * route that will be found.
 			 */
 			osr_order_begin(&repair->order);
 			if (k < repair->n_lanes && repair->attempts && repair->attempts-- &&

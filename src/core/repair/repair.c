@@ -1,39 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Incremental re-routing: tables for the fabric of today, from tables of before, with few changes.
+ * Incremental re-routing: tables for the current fabric, made from the previous tables with few
+ * changes.
  *
- * Model. A routing gives every (switch, LID) an output channel, and a packet lanes: by SL it stays
- * on the one of its (source switch, LID), by turn each pair of channels has the lane on which it
- * goes on, by SL and output port each channel has a lane for its SL. A packet that holds channel a
- * on lane k and asks for channel b next makes the node of b depend on (k, a). The routing is free
- * of deadlock if the graph of these dependencies has no cycle (Dally, Seitz 1987); an order of the
- * nodes in which all of them rise is the certificate (order.h). The baseline comes with one.
+ * Model. A routing gives every (switch, LID) an output channel, and every packet its lanes. By SL a
+ * packet keeps the lane of its (source switch, LID). By turn each pair of channels has the lane on
+ * which packets go on. By SL and output port each channel has a lane for each SL. A packet that
+ * holds channel a on lane k and asks for channel b next makes the node of b depend on (k, a). The
+ * routing is free of deadlock if the graph of these dependencies has no cycle (Dally, Seitz 1987).
+ * An order of the nodes in which every dependency rises is the certificate (order.h). The baseline
+ * comes with one.
  *
- * Dynamic reconfiguration. Switches change one by one, and packets of before are still on their
- * way. It is enough that the union of old and new dependencies, with those of packets that have met
- * both, has no cycle (Duato, Lysne, Pang, Pinkston 2005; Lysne, Pinkston, Duato 2005). So nothing
- * is ever removed from the order of a repair: it starts with what the baseline's tables depend on,
- * and every new path is added, turn by turn, only if it closes no cycle. Dead channels keep their
- * dependencies, for their routes come back when they do. What this costs is freedom: a path that
- * would be safe without the old ones may be refused.
+ * Dynamic reconfiguration. Switches change one by one, and packets of the previous tables are still
+ * on their way. It is enough that the union of old and new dependencies, together with those of
+ * packets that have met both tables, has no cycle (Duato, Lysne, Pang, Pinkston 2005; Lysne,
+ * Pinkston, Duato 2005). A repair therefore removes nothing from the order. It starts with the
+ * dependencies of the baseline's tables, and adds every new path turn by turn, only if the turn
+ * closes no cycle. Dead channels keep their dependencies, because their routes come back when the
+ * channels do. The price is freedom: a path that would be safe without the old dependencies may be
+ * refused.
  *
- * Why a repair is right: routes of the baseline that are whole rise in its certificate; every other
+ * Why a repair is right. Routes of the baseline that are whole rise in its certificate. Every other
  * route is entered in the order as a whole, from its first channel to the LID, when its switch
- * attaches, to switches whose routes are there and stay there. Why it ends: a tree is settled by a
- * breadth-first search, each call of escape() fixes one more switch for good, each attempt is one
- * of MAX_TRIES.
+ * attaches to a switch whose route exists and stays. Why a repair ends. A tree is settled by a
+ * breadth-first search, each call of escape() fixes one more switch for good, and each attempt is
+ * one of MAX_TRIES.
  *
- * Paths. In the tree of a LID the switches whose path is dead are settled from those that are not,
- * so every path is as short as the lanes allow; where some switch finds none, see cut.c. If that
- * fails, too, the attempt is repeated with its tree first, and at last without what the last sweep
- * had.
+ * Paths. In the tree of a LID the switches whose path is dead attach to the switches whose path is
+ * whole, so every path is as short as the lanes allow. cut.c says where a switch goes that finds no
+ * path. If that fails too, the attempt is repeated with this tree first, and at last without the
+ * routes of the last sweep.
  */
 #include "repair_private.h"
 
 #include <string.h>
 
 #define MAX_TRIES 4
-#define MAX_ATTEMPTS 50000 /* of keeping SLs of earlier on new tables: some tenths of a second */
+#define MAX_ATTEMPTS 50000 /* attempts to keep earlier SLs on new tables: some tenths of a second */
 
 static const struct osr_result *baseline_of(const struct osr_result *previous)
 {
@@ -48,8 +51,8 @@ bool osr_repair_is_by_turn(const struct osr_routing *routing)
 #define SPARE_LANES 4
 
 /*
- * Lanes that all cables have, for tables by turn or of one lane; those of the tables if SLs have
- * lanes of their own.
+ * Lanes that every cable has, for tables by turn or on one lane; the lanes of the tables themselves
+ * if each SL has its own lanes.
  */
 static uint32_t spare_lanes(const struct osr_fabric *fabric, const struct osr_routing *base,
 			    uint32_t max_vls)
@@ -225,7 +228,7 @@ static void hand_over_sls(struct repair *repair)
 						(uint8_t)(osr_order_lane(&repair->order, sl, c) +
 							  1);
 		}
-	/* By port no SL of earlier is kept besides. */
+	/* By port no earlier SL is kept. */
 	routing->stable.n_sl_lost =
 		repair->by_port ? routing->stable.n_sl_changed : routing->stable.n_sl_lost;
 }
@@ -242,7 +245,7 @@ static enum osr_status hand_over(struct repair *repair, struct osr_diag *diag)
 				repair->routing.n_vls = repair->order.lane[turn] + 1;
 	if (repair->by_turn)
 		osr_repair_write_lanes(repair);
-	/* What is whole stays minimal when channels die. */
+	/* A whole route stays minimal when channels die. */
 	if (repair->longer)
 		repair->routing.claims &= ~(uint32_t)OSR_CLAIM_MINIMAL;
 	repair->routing.granted = repair->grants;
@@ -302,8 +305,8 @@ enum osr_status osr_repair(const struct osr_job *job, bool spare, struct osr_dia
 		take_lanes(&repair, routing,
 			   req->max_vls < OSR_MAX_VLS ? req->max_vls : OSR_MAX_VLS);
 		/*
-		 * The tables of the last sweep and of the baseline, their order, and what else is
-		 * on the switches.
+		 * The tables of the last sweep and of the baseline, their order, and the other
+		 * entries that switches still hold.
 		 */
 		if (!(st = osr_repair_carry(&repair, &last->fabric, &last->routing, job->scratch,
 					    &repair.lately, why)) &&
@@ -314,7 +317,7 @@ enum osr_status osr_repair(const struct osr_job *job, bool spare, struct osr_dia
 			osr_repair_add_last(&repair);
 			osr_repair_loads(&repair);
 		}
-		/* LID by LID, those that found no way first. */
+		/* LID by LID; the LIDs that found no path in an earlier attempt come first. */
 		for (unsigned first = 1; first + 1; first--)
 			for (uint32_t d = 0; !st && d < repair.fabric->n_dests; d++)
 				if (!front[d] == !first)
@@ -373,7 +376,7 @@ enum osr_status osr_repair_anew(const struct osr_job *job, const struct osr_diag
 	enum osr_status st = OSR_OK;
 
 	take_lanes(&repair, routing, routing->n_vls);
-	/* SLs of earlier stay as they are free of deadlock on the tables of today. */
+	/* Earlier SLs stay if they are free of deadlock on the new tables. */
 	if (!routing->sl2vl && repair.by_sl && before->lft && !before->sl2vl) {
 		repair.attempts = MAX_ATTEMPTS;
 		st = osr_repair_take(&repair, routing, job->diag);

@@ -2,13 +2,14 @@
 /*
  * What the files of repair.h share. The theory is at the top of repair.c. Files call only those
  * below them:
- *	repair.c	one repair, step by step; what is done before and after one
- *	cut.c		one LID: which switches are cut off, and the paths that are left; balance
- *	spanning.c		the spanning tree of multicast
- *	grants.c	lanes by SL: which a pair needs, other ones for it
- *	baseline.c	which element is which; tables, order and loads to start from; one route
+ *	repair.c	one repair, step by step; the work before and after it
+ *	cut.c		one LID: which switches are cut off, and the paths left to them; balance
+ *	spanning.c	the spanning tree of multicast
+ *	grants.c	lanes by SL: which lanes a pair needs, other lanes for it
+ *	baseline.c	the tables, order and loads to start from; one route
  *
- * All is in the numbering of today's fabric: what was before has been carried into it (carry.h).
+ * Everything is in the numbering of the current fabric, into which earlier tables have been carried
+ * (carry.h). Entries are hops (tree.h) until hand_over().
  */
 #ifndef OSR_REPAIR_PRIVATE_H
 #define OSR_REPAIR_PRIVATE_H
@@ -20,7 +21,7 @@
 
 #define OSR_SL_OPEN 255 /* of a pair that has none yet */
 
-/* What is known of a switch in the tree of one LID. */
+/* The state of a switch in the tree of one LID. */
 enum {
 	TREE_CUT = 1,    /* it has lost its route */
 	TREE_KNOWN = 2,  /* it has a route of len channels */
@@ -40,7 +41,7 @@ struct repair_tree {
 	uint32_t *flow;        /* [n_switches] end ports that sent through a cut switch */
 	uint64_t *expected;    /* [n_channels] of flows whose paths are not all found yet */
 	uint8_t *old;          /* [n_switches] entries before */
-	uint16_t *lanes;       /* [n_switches] by SL: of all that comes through */
+	uint16_t *lanes;       /* [n_switches] by SL: lanes of everything that comes through */
 };
 
 struct repair {
@@ -55,7 +56,7 @@ struct repair {
 	bool by_sl;       /* lanes by SL, each in a graph of its own */
 	bool by_port;     /* and by output port: masks of lanes are of SLs */
 	bool shared;      /* lanes by SL, and any SL is safe: one lane stands for all */
-	bool like_last;   /* what the last sweep had is preferred and stays in the order */
+	bool like_last;   /* routes of the last sweep are preferred and stay in the order */
 	bool grown;       /* there are LIDs or switches that the baseline did not know */
 	bool no_memory;   /* while lanes were looked for */
 	bool longer;      /* all shortest paths of a switch were refused */
@@ -67,12 +68,13 @@ struct repair {
 	uint16_t *inject; /* [n_channels] by turn: lanes on which end ports send */
 	struct osr_order order;
 
-	struct osr_routing routing;     /* in the making */
-	uint16_t *grants;               /* [n_dests * n_switches] SLs of earlier, NULL: none */
+	struct osr_routing routing; /* in the making */
+	/* [n_dests * n_switches] earlier SLs; NULL: there are none */
+	uint16_t *grants;
 	uint32_t *dest_row, *dest_list; /* LIDs by switch */
 	uint8_t *touched;  /* [n_dests] entries are not the baseline's or the last sweep's */
 	uint64_t *load;    /* [n_channels] */
-	uint64_t attempts; /* of keeping an SL of earlier that may still fail */
+	uint64_t attempts; /* attempts left to keep an earlier SL */
 	struct repair_tree tree;
 };
 
@@ -82,9 +84,9 @@ static inline enum osr_status osr_repair_nomem(struct osr_diag *diag)
 }
 
 /*
- * By turn, the i-th choice of the lane on which packets go on: the one that it has, for SL2VL
- * tables change only where they must; then, if the turn is not used, any other. False: there is
- * none, or lanes go by SL.
+ * By turn, the i-th choice of the lane on which packets go on. First the lane that the turn has,
+ * because SL2VL tables change only where they must; then, if the turn is unused, any other lane.
+ * False: no lane is left, or lanes go by SL.
  */
 static inline bool osr_repair_choose_lane(struct repair *repair, uint32_t turn, uint32_t i)
 {
@@ -94,7 +96,7 @@ static inline bool osr_repair_choose_lane(struct repair *repair, uint32_t turn, 
 		      osr_order_set_lane(order, turn, (uint8_t)(i - (i <= order->lane[turn]))));
 }
 
-/* The channel of today by which v sends to d, in its row of hops; OSR_NONE: none. */
+/* The channel by which v sends to d, in its row of hops; OSR_NONE: v has no route. */
 static inline uint32_t osr_repair_next(const struct repair *repair, const uint8_t *row, uint32_t v)
 {
 	return osr_hop_channel(repair->fabric, v, row[v]);
@@ -114,11 +116,11 @@ static inline const uint8_t *osr_repair_last_row(const struct repair *repair, ui
 /* ---- baseline.c ------------------------------------------------------------------------------ */
 
 enum osr_status osr_repair_alloc(struct repair *repair, struct osr_diag *diag);
-/* Tables of before as hops of today; a LID on another switch is not in them. */
+/* Earlier tables as hops of the current fabric, without the LIDs that are on another switch now. */
 enum osr_status osr_repair_carry(const struct repair *repair, const struct osr_fabric *from,
 				 const struct osr_routing *was, struct osr_arena *arena,
 				 struct osr_earlier *earlier, struct osr_diag *diag);
-/* The baseline's tables on the fabric of today, in repair->r. */
+/* The baseline's tables on the current fabric, in repair->routing. */
 enum osr_status osr_repair_tables(struct repair *repair, struct osr_arena *result,
 				  struct osr_diag *diag);
 /* repair->r.lane_deps of these tables, in `result`. */
@@ -131,7 +133,10 @@ enum osr_status osr_repair_take(struct repair *repair, const struct osr_routing 
 				struct osr_diag *diag);
 /* Routes that are whole, on each channel. */
 void osr_repair_loads(struct repair *repair);
-/* What the last sweep left on the switches where that is not the baseline's, into the order. */
+/*
+ * Adds the routes that the last sweep left on switches, where they differ from the baseline's, to
+ * the order.
+ */
 void osr_repair_add_last(struct repair *repair);
 /* Does the lane depend on SL and output port alone, whatever the input port? */
 bool osr_repair_is_by_port(const struct osr_fabric *fabric, const struct osr_routing *routing);
@@ -143,9 +148,9 @@ uint32_t osr_repair_lanes(const struct osr_routing *old);
 void osr_repair_write_lanes(struct repair *repair);
 
 /*
- * Packets that enter channel c on these lanes, and go on along row to d, as far as it leads: all
- * their turns rise, or nothing has changed. By turn the first turn takes the lane that serves if it
- * was not used.
+ * Adds the turns of packets that enter channel c on these lanes and go on along row to d, as far as
+ * row leads. False: a turn closes a cycle, and nothing has changed. By turn an unused first turn
+ * takes the lane that serves.
  */
 bool osr_repair_route(struct repair *repair, uint32_t d, const uint8_t *row, uint32_t c,
 		      uint16_t lanes);
@@ -160,27 +165,29 @@ static inline bool osr_repair_is_used(const struct osr_fabric *fabric, uint32_t 
 	return fabric->sw_sources[v] || fabric->term_weight[fabric->dest_term[d]];
 }
 
-/* Lanes by SL: those that must be safe on the route from v to d. */
+/* Lanes by SL: the lanes that must be safe on the route from v to d. */
 uint16_t osr_repair_need(const struct repair *repair, uint32_t d, uint32_t v);
 /* May v send by channel c, into a tree that is settled from there on? It is about to. */
 bool osr_repair_commit(struct repair *repair, uint32_t d, const uint8_t *row, uint32_t v,
 		       uint32_t c);
-/* SLs of earlier on the routes of d that are not cut; what cannot be kept is counted. */
+/* Adds earlier SLs on the routes of d that are not cut; counts the SLs that cannot be kept. */
 void osr_repair_keep_grants(struct repair *repair, uint32_t d);
 /* ---- spanning.c ------------------------------------------------------------------------------ */
 
 enum osr_status osr_repair_mcast(struct repair *repair, struct osr_diag *diag);
-/* Multicast along parent[] on this lane, into the order, as far as that closes no cycle. */
+/*
+ * Adds the turns of multicast along parent[] on this lane to the order, unless one closes a cycle.
+ */
 enum osr_status osr_repair_add_tree(struct repair *repair, uint32_t *parent, unsigned lane);
 
 /* ---- cut.c ----------------------------------------------------------------------------------- */
 
-/* Appends to the list all switches whose way along row leads through one that is on it. */
+/* Appends all switches whose route along row passes a switch that is on the list. */
 void osr_repair_upstream(struct repair *repair, uint32_t root, const uint8_t *row);
 enum osr_status osr_repair_cut(struct repair *repair, uint32_t d, struct osr_diag *diag);
 /*
- * Moves LIDs off channels that carry more than they must, and notes how far that is from what is
- * expected.
+ * Moves LIDs off channels that carry more than they must, and notes how far the busiest channel is
+ * from the expected load.
  */
 enum osr_status osr_repair_balance(struct repair *repair, struct osr_diag *diag);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * The spanning tree of multicast: what is left of it stays; a piece that has come off is tied on
- * again by the first cable, or chain of switches without end ports, whose turns the order accepts.
+ * The spanning tree of multicast. The part of it that still exists stays. A piece that has come off
+ * is tied on again by the first cable, or chain of switches without end ports, whose turns the
+ * order accepts.
  */
 #include "repair_private.h"
 
@@ -12,7 +13,7 @@
 struct forest {
 	struct repair *repair; /* NULL: no order is asked */
 	const struct osr_fabric *fabric;
-	uint16_t lanes;   /* by SL: that of multicast; 0: no order is asked */
+	uint16_t lanes;   /* by SL: the lane of multicast; 0: the order is not asked */
 	uint32_t *parent; /* [n_switches] channel: the tree before, and after */
 	bool *in;         /* [n_channels] either direction of a cable of the tree */
 	uint32_t *piece;  /* [n_switches] the root of the piece it is in, MAIN, OSR_NONE: in none */
@@ -24,10 +25,10 @@ struct forest {
 /* ---- turns ----------------------------------------------------------------------------------- */
 
 /*
- * A copy that came by a goes on by b. False, and nothing has changed: that closes a cycle. By turn,
- * packets on channel a are those of end ports and those on the lanes of used turns into it; and
- * from b on they take all turns of the tree. Of two turns one after the other, the one that is
- * added last sees the other.
+ * A copy that came by a goes on by b. False: the turn closes a cycle, and nothing has changed. By
+ * turn, packets on channel a are those of end ports and those on the lanes of used turns into a;
+ * from b on they take all turns of the tree. Of two consecutive turns, the one that is added last
+ * sees the other.
  */
 static bool add_turn(struct forest *forest, uint32_t a, uint32_t b)
 {
@@ -187,7 +188,7 @@ static enum osr_status span(struct repair *repair, const struct osr_fabric *fabr
 				 .queue = osr_alloc(scratch, n, sizeof(*forest.queue)) };
 	bool failed = osr_arena_failed(scratch, NULL), rises = !failed;
 
-	/* The pieces of parent[] with end ports; what has no end ports is no piece. */
+	/* The pieces of parent[] that have end ports; a piece without end ports does not count. */
 	for (uint32_t s = 0; !failed && s < n; s++) {
 		for (forest.piece[s] = s; parent[forest.piece[s]] != OSR_NONE;)
 			forest.piece[s] = fabric->chan_dst[parent[forest.piece[s]]];
@@ -234,8 +235,8 @@ enum osr_status osr_repair_mcast(struct repair *repair, struct osr_diag *diag)
 	const uint32_t *last = repair->like_last ? repair->lately.routing.mcast_parent : NULL;
 	bool proven = repair->n_lanes && repair->routing.claims & OSR_CLAIM_MULTICAST;
 	/*
-	 * By SL, that of multicast; by port, an SL that is on that lane everywhere, if there is
-	 * one.
+	 * By SL the lane of multicast; by port an SL that is on that lane everywhere, if one
+	 * exists.
 	 */
 	uint16_t lanes = 0;
 	enum osr_status st = OSR_NOT_APPLICABLE;
