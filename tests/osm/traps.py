@@ -105,7 +105,7 @@ def unanswered(workdir):
                 with open(silent, 'w') as file:
                     file.write('15 %x\n' % other)
                 fabric.console(fabric.unlink(switch.name, dead))
-                wait_for('a look', lambda: lines(opensm, LEFT), 20, opensm._alive)
+                wait_for('a look', lambda: lines(opensm, LEFT) or lines(opensm, DONE), 20, opensm._alive)
                 os.remove(silent)
             opensm.change()
             judge(fabric, opensm, ours='dfsssp')
