@@ -36,13 +36,22 @@ struct lacks {
 /* Before multicast tables are sent, and with them: what was sent until then. */
 enum { UNICAST, MULTICAST, N_STAGES };
 
+/*
+ * All nodes hold it; some do not, and another sweep was asked for; nor after that one, which ERR
+ * OR19 has said.
+ */
+enum standing { HELD, LACKED, REFUSED };
+
 struct confirm {
 	struct lacks lacks[N_STAGES];
-	bool again[N_STAGES];   /* nor was it held after the sweep before */
-	bool refused[N_STAGES]; /* nor after the one before that, which ERR OR19 has said */
-	cl_timer_t timer;       /* until what was refused twice is sent again */
+	enum standing standing[N_STAGES];
+	cl_timer_t timer; /* until what was refused twice is sent again */
 	atomic_uint n_rings;
-	char claims[200], text[100];
+	/*
+	 * Of the sweep under way: its claims, and why nobody should believe them. Of the tables in
+	 * use: the same.
+	 */
+	char claims[200], doubt[100], in_use[100];
 };
 
 /* Naming what is lacking ----------------------------------------------------------------------- */
@@ -331,35 +340,35 @@ bool osr_confirmed(const struct plugin *plugin)
 	       lacks_nothing(&plugin->confirm->lacks[MULTICAST]);
 }
 
-/*
- * Have two sweeps left a node without its tables? What a trap or a single sweep has left is sent by
- * the sweep under way, if the node is still there, and the sentence is about the tables of that
- * sweep.
- */
-static bool confirm_doubts(const struct confirm *confirm)
-{
-	for (unsigned stage = 0; stage < N_STAGES; stage++)
-		if (confirm->refused[stage] && !lacks_nothing(&confirm->lacks[stage]))
-			return true;
-	return false;
-}
-
-static const char *confirm_say(struct confirm *confirm)
-{
-	snprintf(confirm->text, sizeof(confirm->text),
-		 "nothing: nodes that do not hold the tables they were sent: %u (OR19)",
-		 confirm->lacks[UNICAST].n_nodes + confirm->lacks[MULTICAST].n_nodes);
-	return confirm->text;
-}
-
 const char *osr_confirm_text(const struct plugin *plugin)
 {
-	return osr_confirmed(plugin) ? NULL : confirm_say(plugin->confirm);
+	struct confirm *confirm = plugin->confirm;
+
+	if (osr_confirmed(plugin))
+		return NULL;
+	snprintf(confirm->in_use, sizeof(confirm->in_use),
+		 "nothing: nodes that do not hold the tables they were sent: %u (OR19)",
+		 confirm->lacks[UNICAST].n_nodes + confirm->lacks[MULTICAST].n_nodes);
+	return confirm->in_use;
 }
 
+/*
+ * What a trap or a single sweep has left is sent by the sweep under way, if the node is still
+ * there, and the sentence is about the tables of that sweep.
+ */
 const char *osr_confirm_doubt(const struct plugin *plugin)
 {
-	return confirm_doubts(plugin->confirm) ? confirm_say(plugin->confirm) : NULL;
+	struct confirm *confirm = plugin->confirm;
+	uint32_t n = 0;
+
+	for (unsigned stage = 0; stage < N_STAGES; stage++)
+		n += confirm->standing[stage] == REFUSED ? confirm->lacks[stage].n_nodes : 0;
+	if (!n)
+		return NULL;
+	snprintf(confirm->doubt, sizeof(confirm->doubt),
+		 "nothing: nodes that did not take the tables of the two sweeps before: %u (OR19)",
+		 n);
+	return confirm->doubt;
 }
 
 void osr_confirm_claims(struct plugin *plugin, const char *claims)
@@ -390,34 +399,33 @@ static void confirm_report(struct plugin *plugin, unsigned stage, bool discovery
 	const struct engine_ctx *ctx = osr_ctx_of(plugin, plugin->osm->routing_engine_used);
 	struct confirm *confirm = plugin->confirm;
 	const struct lacks *lacks = &confirm->lacks[stage];
-	bool again = confirm->again[stage];
 	char more[40] = "";
 
 	if (lacks_nothing(lacks)) {
-		if (again && osr_confirmed(plugin)) {
+		if (confirm->standing[stage] != HELD && osr_confirmed(plugin)) {
 			confirm->n_rings = 0;
 			osr_log(plugin->osm, OSM_LOG_INFO,
 				"%s: all nodes hold the tables they were sent; proven: %s",
 				ctx->engine->name, confirm->claims);
 		}
-		confirm->again[stage] = confirm->refused[stage] = false;
+		confirm->standing[stage] = HELD;
 		return;
 	}
 	plugin->up = false;
 	if (lacks->n_nodes > lacks->n_named)
 		snprintf(more, sizeof(more), "; and %u more", lacks->n_nodes - lacks->n_named);
-	if (discovery_follows || !again) {
+	if (discovery_follows || confirm->standing[stage] == HELD) {
 		osr_log(plugin->osm, OSM_LOG_INFO,
 			"%s: nodes that do not hold the tables they were sent: %u (%s%s); the next "
 			"sweep sends them again",
 			ctx->engine->name, lacks->n_nodes, lacks->text, more);
 		if (!discovery_follows) {
-			confirm->again[stage] = true;
+			confirm->standing[stage] = LACKED;
 			osr_ask_sweep(plugin);
 		}
 		return;
 	}
-	confirm->refused[stage] = true;
+	confirm->standing[stage] = REFUSED;
 	/* Less and less often. */
 	cl_timer_start(&confirm->timer,
 		       FIRST_S * 1000u
@@ -437,8 +445,7 @@ void osr_confirm_unicast(struct plugin *plugin, bool discovery_follows)
 	if (!ctx || !ctx->current) {
 		/* Nothing of ours is in the switches. */
 		memset(confirm->lacks, 0, sizeof(confirm->lacks));
-		memset(confirm->again, 0, sizeof(confirm->again));
-		memset(confirm->refused, 0, sizeof(confirm->refused));
+		memset(confirm->standing, 0, sizeof(confirm->standing));
 	} else if (osr_lock(plugin->osm, LOCK_SHARED)) {
 		compare_unicast(&confirm->lacks[UNICAST], ctx, discovery_follows);
 		cl_plock_release(&plugin->osm->lock);

@@ -28,11 +28,14 @@ void osr_confirm_multicast(struct plugin *plugin);
 
 /* Does every node hold what it was sent, as far as is known? */
 bool osr_confirmed(const struct plugin *plugin);
-/* "nothing, until 3 nodes hold the tables that they were sent (OR19)"; NULL if they do. */
+/*
+ * What is proven of the tables in use, "nothing: nodes that do not hold ..."; NULL: what was
+ * claimed. Under the lock of metrics.
+ */
 const char *osr_confirm_text(const struct plugin *plugin);
 /*
- * The same for the sweep under way, whose tables are not sent yet: only where two sweeps have left
- * a node without.
+ * Of those of the sweep under way, which are not sent yet: "nothing: nodes that did not take ...",
+ * if two sweeps have left a node without its tables; else NULL. In the thread that sweeps.
  */
 const char *osr_confirm_doubt(const struct plugin *plugin);
 /* {"nodes", "lft_blocks", ..., "text"}; NULL: no memory. */

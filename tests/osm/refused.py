@@ -61,6 +61,13 @@ def refuses(workdir, words, attribute, how, hops):
         said = osmroutes('status', '--socket=' + sock)
         expect(said['code'] == 1 and said['status']['check']['text'].startswith('nothing'), said)
         expect(not [w for w in opensm.log.splitlines()[-4:] if 'proven: reachable' in w], 'claims in the log: ' + where)
+        # Of the tables in use, and of those that the next sweep makes: two sentences.
+        mark = len(opensm.log)
+        opensm.resweep()
+        said = osmroutes('status', '--socket=' + sock)['status']
+        expect(said['check']['text'] == 'nothing: nodes that do not hold the tables they were sent: %d (OR19)' % said['refused']['nodes'], said)
+        expect(re.findall(r' VLs; proven: (.*?);', opensm.log[mark:])[-1] ==
+               'nothing: nodes that did not take the tables of the two sweeps before: %d (OR19)' % data['refused']['nodes'], where)
         # They take everything: claims come back, and are true.
         os.remove(rules)
         mark = len(opensm.log)
