@@ -161,7 +161,7 @@ struct engine_ctx {
 	struct store *store;        /* storefile.h */
 	uint64_t n_sweeps[N_OUTCOMES];
 	uint8_t vls_said;   /* VLs available, as logged last */
-	bool unknown_said;  /* ports that lead to nothing known, in the last sweep */
+	char unknown[260];  /* ports that led to nothing known, in the last sweep */
 	uint32_t mc_warned; /* VLs and OSR_MIXED_VLS: reported unproven in this sweep */
 	bool mc_warned_sp0; /* port 0 members outside the proven order were reported */
 	bool mc_again;      /* trees that were made are made once more */

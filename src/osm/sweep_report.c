@@ -53,17 +53,25 @@ static void report_parts(const struct sweep *sweep)
 }
 
 /*
- * A cable that fails during a discovery may be seen from one end. After a trap, without a
- * discovery, this is not known.
+ * A cable that fails during a discovery may be seen from one end: it is an error of a port only
+ * if that is left in two of them. After a trap, without a discovery, this is not known.
  */
 static void report_unknown(const struct sweep *sweep)
 {
 	const struct snapshot *snapshot = &sweep->snap;
-	bool again = sweep->ctx->unknown_said;
+	char *before = sweep->ctx->unknown, now[sizeof(snapshot->unknown)], *rest = now, *name;
+	bool again = false;
 
 	if (sweep->ctx->plugin->up)
 		return;
-	sweep->ctx->unknown_said = snapshot->n_unknown;
+	memcpy(now, snapshot->unknown, sizeof(now));
+	while ((name = strsep(&rest, ","))) {
+		char key[sizeof(now)];
+
+		snprintf(key, sizeof(key), " %s,", name + (*name == ' '));
+		again |= *name && strstr(before, key);
+	}
+	snprintf(before, sizeof(sweep->ctx->unknown), " %s,", snapshot->unknown);
 	if (snapshot->n_unknown)
 		osr_log(sweep->osm, again ? OSM_LOG_ERROR : OSM_LOG_INFO,
 			"%s%s: ports of switches that are up and not used: %u (%s%s); OpenSM does "

@@ -10,7 +10,7 @@ from groups import join
 from judge import Claims, expect, generate, judge, scenario
 from keys import Client, keyed, pattern, shift
 from metrics import read_json, read_prom
-from osmtest import COMMAND, QOS, Fabric, Opensm, osmroutes, pause, wait_for
+from osmtest import COMMAND, QOS, Fabric, Opensm, osmroutes, pause, running, wait_for
 
 TREE, TORUS = ('tree', 'm=3,3', 'w=1,3'), ('torus', 'dims=3x4')
 LFT, MFT, SL2VL, VLARB = '19', '1b', '17', '18'		# attributes
@@ -146,6 +146,31 @@ def lies(workdir):
                 opensm.resweep()
                 n = read_json(folder)['fabric']['ports_unknown']
                 expect(('ERR OR24' in opensm.log) == bool(said) == (n > 0), '%s: %d unknown ports' % (said, n))
+
+
+@scenario('refused.mute')
+def mute(workdir):
+    """Hosts that do not answer, one after the other: in the first sweep that is no error of a host, in the second it is. OpenSM
+    sweeps again by itself when a host has gone."""
+    net = generate(os.path.join(workdir, 'tree.net'), *TREE)
+    with running(workdir, net, 'dfsssp', options=dict(QUICK, transaction_timeout=100)) as (fabric, opensm):
+        tables = fabric.tables()
+        host = {name: '%s port %d' % (s.name, port) for s in tables.switches for port, (guid, _) in s.hosts.items()
+                for name in [tables.nodes[guid]['name']] if guid != tables.data['from']}
+        pair = sorted(host)[:2]
+
+        def sweep(*names):
+            mark = len(opensm.log)
+            fabric.console(*['Error "%s" %d' % (fabric.node_id(name), 100 if name in names else 0) for name in pair])
+            opensm.resweep()
+            opensm.wait_quiet()
+            return re.findall(r'(ERR OR24: |)dfsssp: ports of switches that are up and not used.*?: (\d+) \((.*?)\)', opensm.log[mark:])
+
+        for name in pair:
+            said = sweep(name) + sweep(name)
+            expect(said[0] == ('', '1', host[name]), '%s is mute once: %s' % (name, said))
+            expect(said[-1] == ('ERR OR24: ', '1', host[name]), '%s is mute twice: %s' % (name, said))
+        expect(sweep() == [] and not fabric.tables().routes().problems, 'it does not end')
 
 
 @scenario('refused.no-lid')
