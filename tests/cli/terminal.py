@@ -61,12 +61,14 @@ route = ['route', topology('torus-4x4'), '--bisections=0'] + [w for e in ENGINES
 seen = wide(route)
 heads = [l.split()[2:] for l in seen.split('\n') if l.startswith('tables of ') and ' loop ' not in l]
 assert len(heads) > 1 and sum(heads, []) == ENGINES, heads
-# Names in a table are cut off.
+# Names in a table are cut off; in the last column they go on below.
 for name, dims in ('a.net', 'dims=4'), ('b.net', 'dims=3'):
     with open(at(name), 'w') as file:
         file.write(plain('generate', 'torus', dims).replace('"s-', '"' + 'switch' * 9 + '-'))
+seen = wide(['path', 'h0', 'h2', at('a.net')])
+assert re.search(r'switchsw\w*\.\.  ', seen), seen
 seen = wide(['diff', at('a.net'), at('b.net')])
-assert re.search(r'switchsw\.\.  ', seen), seen
+assert 'switch' * 9 + '-3' in re.sub(r'\s', '', seen), seen
 text = plain('--help')
 for command in ('route', 'check', 'status', 'drain', 'generate'):
     assert re.search(r'^  %s +\w' % command, text, re.M), command
