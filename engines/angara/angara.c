@@ -28,9 +28,7 @@ static const struct osr_param params[] = {
 	{ 0 }
 };
 
-/*
- * ---- which tables -----------------------------------------------------------------------------
- */
+/* ---- which tables ---------------------------------------------------------------------------- */
 
 #define REPLIES_PAY 102  /* percent of the load that safe replies are worth */
 #define MINIMAL_PAYS 105 /* the same of routes that are all shortest */

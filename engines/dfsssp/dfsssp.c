@@ -56,9 +56,7 @@ static struct osr_lanes_options dfsssp_lanes_options(const struct osr_values *va
 	};
 }
 
-/*
- * ---- large whole trees ------------------------------------------------------------------------
- */
+/* ---- large whole trees ----------------------------------------------------------------------- */
 
 /* Of groups of end ports that are balanced by themselves D-Mod-K knows nothing. */
 static bool dfsssp_is_plain(const struct osr_fabric *fabric)

@@ -45,13 +45,13 @@ struct entry {
 struct dmodk {
 	const struct osr_fabric *fabric;
 	struct osr_pgft pgft;
-	struct osr_tree_order
-		tree_order; /* the total order of the switches that all routes keep to */
+	/* the total order of the switches that all routes keep to */
+	struct osr_tree_order tree_order;
 	struct osr_spf spf;
 	uint32_t *port; /* [n_channels] the number q of an up-port; OSR_NONE: spare, or not up */
 	uint32_t n_missing; /* links and switches, of all trees */
-	uint8_t *
-		up_hop; /* [most up-ports * n_switches] by q: hops up; NULL: not whole, or hosts above leaves */
+	/* [most up-ports * n_switches] by q: hops up; NULL: not whole, or hosts above leaves */
+	uint8_t *up_hop;
 
 	/* Of the dest at hand. */
 	const struct osr_pgft_tree *tree; /* NULL: in none */

@@ -29,9 +29,7 @@
 #define CHOOSE_SMALL (1u << 22) /* table entries: where all engines together take seconds at most */
 #define CHOOSE_NOTE 500
 
-/*
- * ---- what tables are worth ---------------------------------------------------------------------
- */
+/* ---- what tables are worth ------------------------------------------------------------------- */
 
 /* All tables of one fabric are measured on the same bisections. */
 enum osr_status osr_worth_of(const struct osr_fabric *fabric, const struct osr_routing *routing,
@@ -96,9 +94,7 @@ bool osr_worth_more(const struct osr_worth *a, const struct osr_worth *b)
 	return worth_felt(a) * efi_b * 100 > worth_felt(b) * efi_a * margin;
 }
 
-/*
- * ---- the choice --------------------------------------------------------------------------------
- */
+/* ---- the choice ------------------------------------------------------------------------------ */
 
 static const struct osr_param params[] = {
 	OSR_SWEEP_MAX_VLS, OSR_SWEEP_STABLE, OSR_SWEEP_REBALANCE, { 0 }

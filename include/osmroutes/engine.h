@@ -88,15 +88,15 @@ struct osr_job {
 	const struct osr_engine *engine;
 	const struct osr_values *values; /* of engine->params */
 	struct osr_request request;
-	const struct osr_result
-		*previous; /* the last checked result; NULL: none. Not for engines */
+	/* the last checked result; NULL: none. Not for engines */
+	const struct osr_result *previous;
 	/*
 	 * Why the switches do not go from the tables of `previous` to those of this sweep, for the
 	 * log; NULL: they do.
 	 */
 	const char *no_transition;
-	const struct osr_held
-		*held; /* NULL: switches hold what `previous` says, and no part is left out */
+	/* NULL: switches hold what `previous` says, and no part is left out */
+	const struct osr_held *held;
 	struct osr_arena *scratch;
 	struct osr_arena *arena; /* of the result */
 	struct osr_diag *diag;   /* may be NULL */

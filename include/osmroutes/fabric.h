@@ -106,8 +106,8 @@ struct osr_fabric {
 	const uint8_t *term_port; /* port of term_switch it hangs on; 0 = SP0 */
 	const uint8_t *term_lmc;
 	const uint8_t *term_role; /* enum osr_role */
-	const uint8_t
-		*term_group; /* destinations are routed group by group, 0 first (cn/io order) */
+	/* destinations are routed group by group, 0 first (cn/io order) */
+	const uint8_t *term_group;
 	const uint32_t *term_weight; /* 1 for CA and router, 0 for SP0 */
 	const uint16_t *term_lid;    /* base LID */
 	const uint64_t *term_guid;

@@ -109,8 +109,8 @@ struct osr_lanes_job {
 	uint32_t most_lanes; /* by turn; 0: any number */
 	uint64_t load; /* of the busiest link on balanced shortest paths, or less; 0: not known */
 	uint32_t *orders; /* [OSR_MAX_VLS * n_channels] channel orders of the layers */
-	const struct osr_product
-		*product; /* NULL: the fabric is none, or has more than dimension order is for */
+	/* NULL: the fabric is none, or has more than dimension order is for */
+	const struct osr_product *product;
 	struct osr_turn_result
 		turn;  /* any_sl = auto: in dimension order, to be compared with shortest paths */
 	double ms_spf; /* when the shortest paths were there, by req->clock_ms; 0: never */

@@ -74,8 +74,8 @@ struct osr_pgft {
 	const struct osr_fabric *fabric;
 	const struct osr_pgft_memory *recalled; /* whose digits these are; NULL: by GUID */
 	uint32_t n_trees;
-	struct osr_pgft_tree
-		*tree; /* [n_trees] by component; components without a host have none */
+	/* [n_trees] by component; components without a host have none */
+	struct osr_pgft_tree *tree;
 
 	/* [n_switches] */
 	uint32_t *sw_tree;  /* OSR_NONE: outside */

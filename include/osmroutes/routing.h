@@ -104,8 +104,8 @@ struct osr_notes {
 
 struct osr_routing {
 	const char *engine; /* name, static */
-	const char
-		*note; /* one sentence on the fabric, for the log; in the result arena, or NULL */
+	/* one sentence on the fabric, for the log; in the result arena, or NULL */
+	const char *note;
 	const char *chosen;   /* the engine behind `engine`, where that one only chooses; or NULL */
 	const char *strategy; /* of lanes.h, that found these lanes; static; NULL: none of them */
 	uint32_t claims;      /* OSR_CLAIM_* */
@@ -185,8 +185,8 @@ struct osr_routing {
 	struct osr_planes planes; /* several LIDs a port; filled after the engine, by the sweep */
 
 	/* Statistics of the engine, for the log; the checker computes its own. */
-	uint32_t
-		n_longer; /* (switch, dest) routes longer than minimal; to the first LIDs of ports */
+	/* (switch, dest) routes longer than minimal; to the first LIDs of ports */
+	uint32_t n_longer;
 	double ms_spf, ms_layers; /* filled by the caller's clock, see engine.h */
 };
 

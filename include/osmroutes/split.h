@@ -19,8 +19,8 @@
 struct osr_split {
 	uint32_t n_lids; /* of a host, at most */
 	uint32_t first;  /* each flow to the first LID, as most programs do */
-	uint32_t
-		two; /* to the first two LIDs, in equal parts; the sender waits for the slower one */
+	/* to the first two LIDs, in equal parts; the sender waits for the slower one */
+	uint32_t two;
 	uint32_t all;  /* to all LIDs, in equal parts; the sender waits for the slowest */
 	uint32_t free; /* to all LIDs, in equal parts that do not wait for each other */
 	uint32_t one;  /* to one of the LIDs, drawn for each flow */

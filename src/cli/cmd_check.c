@@ -464,9 +464,7 @@ static int check_say(struct args *args, struct outcome *outcome)
 	return code;
 }
 
-/*
- * ---- for Prometheus -----------------------------------------------------------------------------
- */
+/* ---- for Prometheus -------------------------------------------------------------------------- */
 
 static void write_answers(FILE *out, const char *name, const char *help,
 			  const struct osr_findings *found)

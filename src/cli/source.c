@@ -470,9 +470,7 @@ bool cli_subjects_skip(const struct cli_subjects *subjects, uint32_t i,
 	return subjects->all && subjects->item[i].engine && tables->st == OSR_NOT_APPLICABLE;
 }
 
-/*
- * ---- tables that are read: dumps, the switches of a live fabric, stored ones -------------------
- */
+/* ---- tables that are read: dumps, the switches of a live fabric, stored ones ----------------- */
 
 enum { LFTS, SL2VL, PATHS, GROUPS };
 

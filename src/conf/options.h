@@ -26,8 +26,8 @@ struct osr_options {
 	uint64_t given
 		[OSR_OPTIONS_SECTIONS]; /* rows of the tables that are set, a bit each; first our own */
 	uint32_t n_twice;
-	struct osr_diag
-		twice; /* the first option that is set twice in the file, with its second line */
+	/* the first option that is set twice in the file, with its second line */
+	struct osr_diag twice;
 	uint32_t n_errors;
 	struct osr_diag error[OSR_OPTIONS_ERRORS]; /* the first of them, with file and line */
 };

@@ -60,8 +60,8 @@ struct osr_net_node {
 	uint32_t port_row; /* ports port_row + 0 .. port_row + n_ports; a CA's port 0 is unused */
 	uint32_t id;       /* offset into names: unique in the file, "S-0008f10500200b50" */
 	uint32_t name;     /* offset into names: the node description; = id if there is none */
-	uint32_t
-		shown; /* offset into names: with the GUID behind it; 0: the name differs from all others */
+	/* offset into names: with the GUID behind it; 0: the name differs from all others */
+	uint32_t shown;
 	uint8_t type; /* enum osr_net_type */
 	uint8_t n_ports;
 	bool enhanced_sp0;
@@ -95,8 +95,8 @@ struct osr_net {
 	 * one.
 	 */
 	uint32_t n_failures, failure; /* offset into names: "17: \"ibwarn: ...\"" */
-	uint32_t
-		n_one_end; /* cables that stand at one end alone in a file that has both: it may be cut off */
+	/* cables that stand at one end alone in a file that has both: it may be cut off */
+	uint32_t n_one_end;
 	enum osr_status failed;
 };
 

@@ -544,9 +544,7 @@ static enum osr_status netfile_port(struct netfile *netfile, const char *at)
 	return parse_port_rest(netfile, at, port);
 }
 
-/*
- * ---- when all lines are read: GUIDs; which port is at the other end of which, do both say so? -
- */
+/* ---- when all lines are read: GUIDs; which port is at the other end of which, do both say so?  */
 
 /*
  * OpenSM and ibsim know nodes by their GUIDs: two with one GUID cannot be told apart. The GUIDs in

@@ -42,12 +42,12 @@ struct osr_tables {
 	const struct osr_net *net; /* for GUIDs of nodes; may be NULL */
 	struct osr_arena *arena;
 
-	struct osr_routing
-		routing; /* claims nothing; sl2vl is NULL until read, unset: OSR_VL_UNSET */
-	bool *has_lft;   /* [n_switches] its table was in the file */
+	/* claims nothing; sl2vl is NULL until read, unset: OSR_VL_UNSET */
+	struct osr_routing routing;
+	bool *has_lft; /* [n_switches] its table was in the file */
 
-	osr_sl2vl_t
-		*term_sl2vl; /* [n_terminals] of CAs and routers; OSR_VL_UNSET if not in the file */
+	/* [n_terminals] of CAs and routers; OSR_VL_UNSET if not in the file */
+	osr_sl2vl_t *term_sl2vl;
 
 	bool taken;               /* osr_tables_take(): routing says what VLs there are */
 	bool folded;              /* routing.sl says all that the paths do */

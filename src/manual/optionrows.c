@@ -67,9 +67,7 @@ static json_t *engine_json(const struct osr_engine *engine)
 			 params_json(engine->params));
 }
 
-/*
- * ---- options of sub-commands ------------------------------------------------------------------
- */
+/* ---- options of sub-commands ----------------------------------------------------------------- */
 
 /* A letter that a row before has is that one's. */
 static bool key_is_taken(const json_t *rows, char key)
@@ -102,9 +100,7 @@ static void append_options(json_t *rows, const struct cli_spec *spec)
 			json_array_append_new(rows, option_json(rows, option));
 }
 
-/*
- * ---- all of them ------------------------------------------------------------------------------
- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 int main(void)
 {

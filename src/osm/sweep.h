@@ -25,8 +25,8 @@ struct snapshot {
 	uint32_t n_left_out; /* end ports left out */
 	uint32_t n_no_lid;   /* end ports without a LID */
 	uint32_t n_unknown;  /* ports of switches that are up, and OpenSM does not know to what */
-	uint32_t
-		n_out; /* links and switches that are drained or held down, by what is left out of them */
+	/* links and switches that are drained or held down, by what is left out of them */
+	uint32_t n_out;
 	char links[256];     /* some of the links left out, by name */
 	char end_ports[256]; /* some of the end ports left out */
 	char no_lid[256];

@@ -321,17 +321,15 @@ enum osr_status osr_worst_find(const struct osr_fabric *fabric, const struct osr
 	return st;
 }
 
-/*
- * ---- what no routing can beat ------------------------------------------------------------------
- */
+/* ---- what no routing can beat ---------------------------------------------------------------- */
 
 struct permutation {
 	const struct osr_fabric *fabric;
 	uint64_t *units;  /* [n_switches] that its end ports send, and receive */
 	uint64_t *within; /* [n_switches] the same of its component */
 	uint64_t *most;   /* [n_channels] W of worst.h: units at the load in question */
-	uint64_t *
-		around; /* [n_switches] of the channels that leave it, and of those that enter it */
+	/* [n_switches] of the channels that leave it, and of those that enter it */
+	uint64_t *around;
 };
 
 /* How much more than the cut can take half of the traffic may bring. */

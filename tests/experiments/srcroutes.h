@@ -98,8 +98,8 @@ struct srcroutes_step {
 struct srcroutes {
 	struct osr_arena arena;
 	struct torus torus;
-	uint16_t *
-		after; /* [channels] bit E of after[v * n_dirs + D]: by D to v, a packet may go on by E < D */
+	/* [channels] bit E of after[v * n_dirs + D]: by D to v, a packet may go on by E < D */
+	uint16_t *after;
 	uint32_t n_added;
 	uint32_t *rank; /* [channels] certificate */
 

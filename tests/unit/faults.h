@@ -15,8 +15,8 @@ struct faults {
 	bool *chan; /* [n_channels] both directions of a cable alike */
 	bool *sw;   /* [n_switches] */
 	bool *term; /* [n_terminals] CAs and routers */
-	uint64_t
-		order; /* not 0: seed of the order in which all is fed, and of the ends of cables */
+	/* not 0: seed of the order in which all is fed, and of the ends of cables */
+	uint64_t order;
 	uint64_t shuffle; /* not 0: seed of GUIDs, LIDs (where each port has one) and ports, too */
 };
 

@@ -56,8 +56,8 @@ struct table_waits {
 
 	/* Filled. VLs are a bit each, one for all that do not exist. */
 	uint32_t n_lanes; /* generations whose SL2VL tables differ */
-	uint32_t *
-		turn; /* [n_channels] first of a channel's turns, to the channels of the switch it leads to */
+	/* [n_channels] first of a channel's turns, to the channels of the switch it leads to */
+	uint32_t *turn;
 	uint16_t (*next)[OSR_MAX_VLS]; /* [turns] of each VL those on which its packets go on */
 	uint16_t *vls;                 /* [n_channels] of all packets */
 	uint16_t last;                 /* out of the last switch, by SL2VL tables */

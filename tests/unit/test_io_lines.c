@@ -194,8 +194,8 @@ struct file {
 	const char *name;
 	enum osr_status (*read)(struct osr_lines *in, FILE *out, struct osr_diag *diag);
 	const char *text;
-	const char *
-		comments; /* how its lines begin that mean nothing, besides #: a list between |, blanks left out */
+	/* how its lines begin that mean nothing, besides #: a list between |, blanks left out */
+	const char *comments;
 	bool by_program; /* its end is known, so that it cannot be cut off unnoticed */
 };
 

@@ -908,9 +908,7 @@ static void test_refusals(void **state)
 	assert_non_null(strstr(current()->routing.stable.why, "minimal"));
 }
 
-/*
- * ---- lanes that come and go --------------------------------------------------------------------
- */
+/* ---- lanes that come and go ------------------------------------------------------------------ */
 
 static const struct osr_engine *counted;
 static unsigned n_full; /* full routes */

@@ -277,9 +277,7 @@ static void test_damaged(void **state)
 	assert_true(n_served >= 40);
 }
 
-/*
- * ---- against all tables ------------------------------------------------------------------------
- */
+/* ---- against all tables ---------------------------------------------------------------------- */
 
 #define MOST_HOSTS 8
 
@@ -438,9 +436,7 @@ static void test_best(void **state)
 	}
 }
 
-/*
- * ---- after faults ------------------------------------------------------------------------------
- */
+/* ---- after faults ---------------------------------------------------------------------------- */
 
 /* Entries that differ, by switch and LID. */
 static uint64_t changed(const struct osr_result *before, const struct osr_result *now)

@@ -118,9 +118,7 @@ static void test_first_lids(void **state)
 		}
 }
 
-/*
- * ---- mates ------------------------------------------------------------------------------------
- */
+/* ---- mates ----------------------------------------------------------------------------------- */
 
 static void route_whole(const char *engine, const struct osr_fabric *fabric,
 			struct osr_arena *arena, const struct osr_result *before,
@@ -404,9 +402,7 @@ static void test_mates_are_best(void **state)
 		}
 }
 
-/*
- * ---- faults -----------------------------------------------------------------------------------
- */
+/* ---- faults ---------------------------------------------------------------------------------- */
 
 struct generation {
 	struct osr_arena arena;

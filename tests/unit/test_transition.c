@@ -369,9 +369,7 @@ static void test_engines(void **state)
 		    totals.rounds > 80);
 }
 
-/*
- * ---- parts that are left out and come back ------------------------------------------------------
- */
+/* ---- parts that are left out and come back --------------------------------------------------- */
 
 #define LIFE_STEPS 8
 

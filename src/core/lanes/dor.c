@@ -139,11 +139,12 @@ static uint32_t way_around(const struct dor_plan *plan, uint32_t i, const uint16
 }
 
 /*
- * Outwards, all of an opposite plane would come to the LID by the same three links. Routes that
- * come through a corner next to its column turn off there, to the plane next to it; they load as
- * few links of other dimensions as possible, since only their last hop in each of these moves with
- * them. With one other dimension there is no corner: then on the side from which 2 of 6 come, not
- * 3. Such a step leads towards the middle on lane 0, where it fits in front of everything.
+ * Outwards, all routes of an opposite plane would come to the LID by the same three links. Routes
+ * that come through a corner next to its column turn off there, to the plane next to it. They load
+ * as few links of other dimensions as possible, because only their last hop in each dimension moves
+ * with them. With one other dimension there is no corner; then routes turn off on the side from
+ * which 2 of 6 come, not 3. Such a step leads towards the middle on lane 0, where it fits in front
+ * of every other step.
  */
 static bool turns_off_early(const struct dor_plan *plan, const uint16_t *from, const uint16_t *to,
 			    uint32_t variant)
@@ -600,7 +601,7 @@ enum osr_status osr_dor_assign(struct osr_lanes_job *job, bool *routed)
 				osr_spf_count_order(spf, order, spf->n_order[root], hop, 1);
 		}
 	}
-	/* Is the busiest channel close to what no routing can go below? */
+	/* Is the busiest channel close to the load below which no routing can go? */
 	*routed = osr_spf_load(spf) * 100 <= osr_dor_least(spf, product) * 115;
 	if (*routed)
 		return dor_finish(job, &plan);

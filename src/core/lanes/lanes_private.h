@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Strategies of the table in strategies.c that have a file of their own, and what they end with. */
+/*
+ * Strategies of the table in strategies.c that have a file of their own, and the steps with which
+ * they end.
+ */
 #ifndef OSR_LANES_PRIVATE_H
 #define OSR_LANES_PRIVATE_H
 
@@ -11,8 +14,8 @@
 #define OSR_LANES_BY_SL_MAX 8 /* orders: bits of a mask. More VLs than that are not used. */
 
 /*
- * One lane by the order of a fat tree. *fits: complete. Otherwise the routes of s are undefined if
- * s->n_rounds was reset, and as before if the fabric is no tree or a route would get longer.
+ * One lane by the order of a fat tree. *fits: complete. Otherwise the routes of spf are undefined
+ * if spf->n_rounds was reset, and unchanged if the fabric is no tree or a route would get longer.
  */
 enum osr_status osr_lanes_tree(struct osr_lanes_job *job, bool *fits);
 
@@ -67,21 +70,19 @@ uint64_t osr_dor_least(const struct osr_spf *spf, const struct osr_product *prod
 enum osr_status osr_turn_rings(struct osr_lanes_job *job, bool *routed);
 
 /*
- * One lane for trees that are given (s->hop), legal by and large in this order: routes that are not
- * take detours, and entries move off channels with more than `enough` then (UINT64_MAX: none).
- * parent[] spans all; multicast, if it is asked for, joins an order of it and of all that this one
- * allows, which must exist.
+ * One lane for given trees (spf->hop), most of whose routes are legal in this order. Routes that
+ * are not legal take detours, and then entries move off channels with more than `enough`
+ * (UINT64_MAX: none). parent[] spans all switches. Multicast, if requested, joins an order of
+ * parent[] and of everything that this order allows, which must exist.
  */
 enum osr_status osr_lanes_mend(const struct osr_lanes_job *job, uint32_t *order,
 			       const uint32_t *parent, uint64_t enough);
 
-/*
- * ---- tables_sl.c: from routes and orders to SLs, the certificate and the claims ----------------
- */
+/* ---- tables_sl.c: from routes and orders to SLs, the certificate and the claims -------------- */
 
 /*
- * both[n_switches * n_switches]: the VLs on which all that is sent between two switches is legal;
- * true if no pair has none.
+ * both[n_switches * n_switches]: the VLs on which everything sent between two switches is legal.
+ * True if every pair has such a VL.
  */
 bool osr_tables_join(const struct osr_search *search, uint8_t *both);
 
@@ -121,9 +122,9 @@ static inline uint32_t osr_dependency(const struct osr_weights *weights, const u
  */
 
 /*
- * Takes routes without a lane out of the graph in search->weights, an edge at a time, until it has
- * no cycle; what was taken out has a mask. O(channels + turns + edges cut * dests + trees touched *
- * n_switches + routes moved * hops).
+ * Takes routes without a lane out of the graph in search->weights, an edge at a time, until the
+ * graph has no cycle. A route that was taken out has a mask. O(channels + turns + edges cut * dests
+ * + trees touched * n_switches + routes moved * hops).
  */
 enum osr_status osr_break_cycles(struct osr_search *search, enum osr_heuristic heuristic);
 

@@ -36,9 +36,9 @@ struct cycles {
 };
 
 /*
- * All routes without a lane that induce the edge of this turn, from channel c, leave the layer,
- * with a mask until the layer is done: those that pass its source. What shares an edge with
- * multicast (UINT32_MAX) is not counted there.
+ * All routes without a lane that induce the edge of this turn, from channel c, leave the layer: the
+ * routes that pass its source. They have a mask until the layer is done. A turn that shares an edge
+ * with multicast (UINT32_MAX) is not counted there.
  */
 static void move_edge(struct cycles *cycles, uint32_t c, uint32_t turn)
 {
@@ -132,7 +132,7 @@ static void search_from(struct cycles *cycles, uint32_t start)
 			move_edge(cycles, cycles->stack[cut], cycles->edge[cut]);
 			for (keep = 0; weights->weight[cycles->edge[keep]]; keep++)
 				;
-			/* What is left unfinished above is searched again later. */
+			/* Channels left unfinished above are searched again later. */
 			while (cycles->depth > keep + 1)
 				cycles->place[cycles->stack[--cycles->depth]] = 0;
 		}

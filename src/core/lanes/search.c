@@ -19,11 +19,12 @@
  */
 static const struct {
 	uint32_t boost;     /* weight of a route without a legal way */
-	uint32_t few;       /* where 1 in so many has none, */
-	uint32_t few_boost; /* they may weigh so much */
+	uint32_t few;       /* where fewer than 1 route in this many has none, */
+	uint32_t few_boost; /* such a route may weigh this much */
 	uint32_t max_stale; /* rounds that gain less than 1 in 20; */
-	uint32_t sl_few; /* by SL it goes on for so many routes: later rounds find ways for them */
-	uint32_t sample_few; /* of a sample 1 in so many routes may have none */
+	/* by SL rounds go on for this many routes: later rounds find ways for them */
+	uint32_t sl_few;
+	uint32_t sample_few; /* of a sample 1 route in this many may have none */
 } search_tuning = {
 	.boost = 4,
 	.few = 700,
@@ -190,7 +191,10 @@ enum osr_status osr_search_rounds(struct osr_search *search, uint32_t max_rounds
 				  uint64_t most, uint64_t *least)
 {
 	uint64_t n_routes = osr_search_n_routes(search), few = n_routes / search_tuning.few,
-		 /* What is left of a sample finds another way when all is routed. */
+		 /*
+		  * Routes of a sample that have no legal way find another one when all LIDs are
+		  * routed.
+		  */
 		tolerated =
 			search->n_sampled != UINT32_MAX ? n_routes / search_tuning.sample_few : 0;
 	struct osr_arena_mark mark = osr_arena_mark(search->scratch);
@@ -236,13 +240,11 @@ enum osr_status osr_search_rounds(struct osr_search *search, uint32_t max_rounds
 	return st;
 }
 
-/*
- * ---- balance -----------------------------------------------------------------------------------
- */
+/* ---- balance --------------------------------------------------------------------------------- */
 
 /*
- * Masks of v and of all that send through it, if v sends to d by c; 0 of one of them: false, and
- * masks are as before.
+ * Sets the masks of v and of all switches that send through it, as if v sent to d by c. False: one
+ * of them would be 0, and the masks are unchanged.
  */
 static bool ease_may(struct osr_moves *moves, uint32_t d, uint32_t v, uint32_t c,
 		     const uint16_t *list, uint32_t n)

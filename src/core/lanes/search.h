@@ -46,7 +46,7 @@ struct osr_search {
 	uint32_t *escape;   /* [n_switches] channel to the parent in the escape tree */
 	uint32_t n_sampled; /* LIDs of each switch that rounds look at */
 	uint64_t n_failed;  /* routes without a legal shortest path in this round */
-	uint32_t boost;     /* what such a route weighs when the order is improved */
+	uint32_t boost;     /* weight of such a route when the order is improved */
 
 	/* Of the tree at hand. */
 	uint32_t *len;         /* [n_switches] channels to the root; OSR_NONE: not attached */
@@ -61,8 +61,8 @@ struct osr_search {
 	/* By turn: turn.h. */
 	uint32_t n_classes; /* of SLs, with n_lanes each */
 	uint8_t *pinned;    /* [n_turns] turns of the escape tree: lane and direction stay */
-	uint32_t *
-		triple_row; /* [n_turns + 1] triples (c0, c1, c2) by their first turn, if that begins a shortest path of them */
+	/* [n_turns + 1] triples (c0, c1, c2) by their first turn, if that begins a shortest path of them */
+	uint32_t *triple_row;
 	uint32_t *triple; /* [n_triples] weight of the routes on it; odd: on some shortest path */
 	uint64_t *cost;   /* [n_lanes * OSR_TURN_HOPS] */
 };
@@ -80,10 +80,10 @@ static inline bool osr_search_counts(const struct osr_search *search, uint32_t d
  */
 enum osr_status osr_search_init(struct osr_search *search, bool by_turn);
 
-/* What a round does with trees that are there. */
+/* Which trees a round routes, and how. */
 enum osr_search_mode {
 	OSR_SEARCH_ALL,    /* routes all again */
-	OSR_SEARCH_REPAIR, /* those that are not legal, if that gets them better */
+	OSR_SEARCH_REPAIR, /* trees with illegal routes, if fewer are illegal after it */
 	OSR_SEARCH_DETOUR, /* the same; on several lanes legal hops stay; then detours */
 	OSR_SEARCH_MEND,   /* only detours */
 };
@@ -102,9 +102,10 @@ void osr_search_use(struct osr_search *search, uint32_t d, uint32_t sign);
 uint64_t osr_search_count_failed(const struct osr_search *search);
 
 /*
- * Rounds of routing and of improving the order, until every route is legal, it gets no better, or
- * more than `most` are not legal; `all`: the first routes all trees again, not only those that are
- * not legal. Leaves the best order and lanes seen; *least of the routes had no legal way in them.
+ * Rounds of routing and of improving the order. They end when every route is legal, when the order
+ * gets no better, or when more than `most` routes are not legal. `all`: the first round routes all
+ * trees again, otherwise only trees with illegal routes. Leaves the best order and lanes seen, in
+ * which *least routes had no legal way.
  */
 enum osr_status osr_search_rounds(struct osr_search *search, uint32_t max_rounds, bool all,
 				  uint64_t most, uint64_t *least);
@@ -131,11 +132,9 @@ uint64_t osr_search_n_routes(const struct osr_search *search);
 enum osr_status osr_search_improve_sl(struct osr_search *search);
 enum osr_status osr_search_improve_turn(struct osr_search *search);
 
-/*
- * ---- search_tree.c: one tree -------------------------------------------------------------------
- */
+/* ---- search_tree.c: one tree ----------------------------------------------------------------- */
 
-/* The masks at hand are those of d from here on. */
+/* From here on search->mask is the row of d. */
 static inline void osr_search_aim(struct osr_search *search, uint32_t d)
 {
 	if (search->masks)
@@ -167,16 +166,16 @@ uint32_t osr_search_trace(struct osr_search *search, uint32_t root, uint32_t d);
 uint32_t osr_search_count_longer(struct osr_search *search);
 
 /*
- * Completes a tree in which some switches have no legal route: they attach to what is legal over
- * longer ways; as long as one cannot, it goes along the escape tree. `keep`: what no packet's route
- * passes stays as it was, legal or not.
+ * Completes a tree in which some switches have no legal route. They attach over longer ways to
+ * switches with a legal route. As long as one switch cannot attach, one more goes along the escape
+ * tree. `keep`: an entry that no packet's route passes stays unchanged, legal or not.
  */
 void osr_search_detour(struct osr_search *search, uint32_t root, uint32_t d, bool keep);
 
 /*
- * Balance: entries move off the busiest channels to legal routes as long, or where there are
- * `spare` ones, to longer ones, so many at most, until no channel carries more than `enough`, or
- * than the mean and a twenty-fifth. By SL, masks of all trees are there.
+ * Balance: entries leave the busiest channels for legal routes of the same length; if `spare` is
+ * not 0, at most `spare` routes may get longer. It ends when no channel carries more than `enough`,
+ * or more than the mean and a twenty-fifth. By SL the masks of all trees must be set.
  */
 void osr_search_ease(struct osr_search *search, uint64_t enough, uint64_t spare);
 

@@ -38,9 +38,9 @@
 #include "updown.h"
 
 /*
- * Weighs the dependencies of the routes whose lowest VL is k. Routes without one go to the last
- * order, and weigh more: those that found a way before have others. both: those of pairs without a
- * VL in common instead.
+ * Weighs the dependencies of the routes whose lowest VL is k. Routes without a VL go to the last
+ * order, and weigh more, because routes that found a VL previously have other VLs. both: the
+ * dependencies of pairs without a VL in common instead.
  */
 static void sl_weigh(struct osr_search *search, uint32_t k, const uint8_t *both)
 {
@@ -104,8 +104,8 @@ static enum osr_status sl_improve(struct osr_search *search, uint32_t k, const u
 }
 
 /*
- * The last order is where the routes without one are counted; all that the others have is legal in
- * them. The first one gets the escape tree forward.
+ * Routes without a VL are counted in the last order; every route of the other orders is legal in
+ * its own. The first order gets the escape tree forward.
  */
 enum osr_status osr_search_improve_sl(struct osr_search *search)
 {
@@ -189,7 +189,8 @@ static enum osr_status sl_layers(struct osr_search *search, const struct osr_lan
 	return st;
 }
 
-#define MANY 50 /* 1 in so many routes without a legal way: another first order is called for */
+/* if more than 1 route in this many has no legal way, another first order is searched */
+#define MANY 50
 
 /* The first order is one up and down, searched for the pairs it serves. */
 static enum osr_status sl_start_updown(struct osr_search *search, const struct osr_lanes_job *job)
@@ -216,8 +217,8 @@ static enum osr_status sl_search(struct osr_search *search, const struct osr_lan
 	enum osr_status st;
 
 	/*
-	 * On one lane the order of a round may be the last; the one that layers left knows nothing
-	 * of the escape tree.
+	 * On one lane the order of a round may be the last one. The order that layers left knows no
+	 * escape tree.
 	 */
 	st = single ? osr_search_improve_sl(search) : OSR_OK;
 	if (!st)
@@ -384,8 +385,8 @@ enum osr_status osr_lanes_mend(const struct osr_lanes_job *job, uint32_t *order,
 	}
 	if (!st && job->req->multicast) {
 		/*
-		 * The order knows nothing of multicast: one of what it allows and of the tree
-		 * together.
+		 * The order knows no multicast: make one of everything that it allows and of the
+		 * tree.
 		 */
 		for (uint32_t e = 0; e < osr_n_turns(search.fabric); e++)
 			search.weights.weight[e] = search.order.rises[e] & 1;

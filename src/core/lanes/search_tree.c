@@ -51,8 +51,8 @@ static uint8_t search_relabel(struct osr_search *search, uint32_t root, uint32_t
 }
 
 /*
- * Would all that are attached to u stay legal if it went on by `next`, from where the lanes of
- * `mask` are?
+ * Would all routes attached to u stay legal if u went on by `next`, from which the lanes of `mask`
+ * are legal?
  */
 static bool search_may_go_on_by(const struct osr_search *search, const uint8_t *hop, uint32_t u,
 				uint32_t next, uint8_t mask)
@@ -71,7 +71,7 @@ static bool search_may_go_on_by(const struct osr_search *search, const uint8_t *
 	return true;
 }
 
-/* u goes on by `next`; what is attached to it begins on other lanes. */
+/* u goes on by `next`; the masks of the switches attached to u follow. */
 static void search_go_on_by(struct osr_search *search, uint32_t root, uint8_t *hop, uint32_t u,
 			    uint32_t next)
 {
@@ -91,8 +91,8 @@ static void search_go_on_by(struct osr_search *search, uint32_t root, uint8_t *h
 }
 
 /*
- * v, the i-th to be settled, finds no legal way. A neighbour nearer to the root may go on by
- * another channel, if all that are attached to it stay legal: nothing is attached to those yet.
+ * v, the i-th switch to be settled, finds no legal way. A neighbour nearer to the root may go on by
+ * another channel, if all switches attached to it stay legal. Nothing is attached to those yet.
  * Returns v's mask.
  */
 static uint8_t search_yield(struct osr_search *search, uint32_t root, uint32_t i, uint8_t *hop)
@@ -276,7 +276,10 @@ static void search_enlist(struct osr_search *search, uint32_t v)
 	search->head[search->len[v]] = v;
 }
 
-/* Everything that can be attached to what is, shortest first, then lightest. */
+/*
+ * Attaches every switch that can attach to a switch with a legal route, shortest route first, then
+ * lightest.
+ */
 static void search_attach_all(struct osr_search *search, uint32_t root, uint8_t *hop)
 {
 	const struct osr_fabric *fabric = search->fabric;
@@ -333,8 +336,8 @@ static void search_attach_all(struct osr_search *search, uint32_t root, uint8_t 
 }
 
 /*
- * Ways to the root for what cannot be attached: those of the first lane alone, if all switches have
- * one there, which up and down a tree they have. Otherwise those of the escape tree.
+ * Ways to the root for switches that cannot attach. If all switches have a way on the first lane,
+ * as up and down a tree, it is that one; otherwise it is the way of the escape tree.
  */
 static void search_find_escape(struct osr_search *search, uint32_t root)
 {
@@ -369,8 +372,8 @@ void osr_search_detour(struct osr_search *search, uint32_t root, uint32_t d, boo
 
 	memcpy(search->saved, hop, fabric->n_switches);
 	/*
-	 * Ends: what the escape tree reaches has a legal way along it, and no more than all are
-	 * sent there.
+	 * It ends: a switch that the escape tree reaches has a legal way along it, and at most all
+	 * switches are sent there.
 	 */
 	for (bool escapes = false;; escapes = true) {
 		osr_search_list(search, root, hop);
@@ -394,8 +397,8 @@ void osr_search_detour(struct osr_search *search, uint32_t root, uint32_t d, boo
 	if (!keep)
 		return;
 	/*
-	 * What no packet's route passes goes on as it did, which leads to where one passes, or
-	 * nearer to the root.
+	 * An entry that no packet's route passes stays unchanged. It leads to a switch whose entry
+	 * a route passes, or nearer to the root.
 	 */
 	memset(search->new_mask, 0, fabric->n_switches);
 	for (i = 1; i < search->spf->n_order[root]; i++)

@@ -43,7 +43,7 @@ static enum osr_status lanes_by_turn(struct osr_lanes_job *job, bool *done)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* What a strategy needs besides the state it starts from. */
+/* What a strategy needs, besides the state from which it starts. */
 #define PRODUCT 1 /* orders, not one of the paper's heuristics */
 #define ANY_SL 2  /* any SL is asked for */
 #define BY_TURN 4 /* two lanes and detours, so that lanes by turn may serve */

@@ -103,9 +103,9 @@ enum osr_status osr_tables_sl(struct osr_search *search, const struct osr_lanes_
 }
 
 /*
- * Lanes that no strategy needs share the load of those that have most of it. What a lane carries is
- * free of deadlock by its order; so is each part of it. Which part a route belongs to depends on
- * its two switches alone, alike in both directions: replies stay on the SL of their request.
+ * Lanes that no strategy needs take a share of the lanes that carry most. A lane's routes are free
+ * of deadlock by its order, and so is each part of them. The part to which a route belongs depends
+ * on its two switches alone, in both directions alike, so replies stay on the SL of their request.
  */
 enum osr_status osr_lanes_spread(struct osr_lanes_job *job)
 {

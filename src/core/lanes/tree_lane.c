@@ -54,8 +54,8 @@ enum osr_status osr_lanes_in_order(const struct osr_lanes_job *job,
 	return st;
 }
 
-#define TREE_LANE_LOAD                                                                             \
-	105 /* percent of what others carry that one lane may, where there are more lanes */
+/* percent of the load of several lanes that one lane may have, where there are more lanes */
+#define TREE_LANE_LOAD 105
 
 #define TREE_LANE_CROWD 107 /* the same of the mean square of all loads */
 
@@ -77,8 +77,8 @@ static struct tree_lane_loads tree_lane_measure(const struct osr_spf *spf)
 }
 
 /*
- * On one VL 1 in so many routes between end ports may get longer; with more, those have two lanes
- * by turn.
+ * On one VL 1 route in this many between end ports may get longer. With more VLs such routes have
+ * two lanes by turn.
  */
 #define TREE_LANE_TOLERANCE 20
 
@@ -151,8 +151,8 @@ enum osr_status osr_lanes_tree(struct osr_lanes_job *job, bool *fits)
 		osr_spf_route(job->spf, &job->opt->spf);
 		now = tree_lane_measure(job->spf);
 		/*
-		 * One lane is no gain over several that are better balanced already before they are
-		 * refined.
+		 * One lane is no gain over several lanes that are better balanced even before they
+		 * are refined.
 		 */
 		*fits = job->req->max_vls == 1 ||
 			(now.most * 100 <= free.most * TREE_LANE_LOAD &&

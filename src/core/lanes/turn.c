@@ -22,15 +22,18 @@ static const struct {
 	uint32_t max_triples;
 	uint32_t rounds;      /* of routing and of improving the order, */
 	uint32_t tree_rounds; /* and in the order of a tree */
-	uint32_t
-		hopeless; /* auto: where the fitted order leaves 1 in so many routes without a legal way, it gives up; */
-	uint32_t
-		unfit; /* on two lanes: where it leaves 1 in so many, an up/down order is searched, */
+	/*
+	 * auto: if the fitted order leaves more than 1 route in this many without a legal
+	 * way, it gives up
+	 */
+	uint32_t hopeless;
+	/* on two lanes: if it leaves more than 1 in this many, an up/down order is searched */
+	uint32_t unfit;
 	uint32_t effort_share; /* with such a part of the effort of updown.h */
 	uint32_t max_efi;      /* percent of the load of shortest paths that auto accepts */
 	uint32_t auto_routes;  /* auto: where there are more, it would take minutes */
-	uint32_t
-		ease_enough; /* with so many percent of the load of shortest paths no route gets longer */
+	/* with this percentage of the load of shortest paths no route gets longer */
+	uint32_t ease_enough;
 	uint32_t grid_routes; /* of a grid: where there are more, a search costs too much */
 } turn_tuning = {
 	.max_lanes = 3,
@@ -73,7 +76,7 @@ static bool turn_begins(const struct osr_search *search, uint32_t c, uint32_t t,
 }
 
 /*
- * What a better order needs; *small: the fabric is small enough for one. Only turns that begin
+ * Memory for a better order. *small: the fabric is small enough for one. Only turns that begin
  * triples have a row of them.
  */
 static enum osr_status turn_init_triples(struct osr_search *search, bool *small)
@@ -189,9 +192,9 @@ uint64_t osr_turn_spare(const struct osr_search *search, const struct osr_lanes_
 }
 
 /*
- * To `load`, that of shortest paths; routes get longer for it as far as any_sl_cost goes. Of 240
- * searches none succeeded by a second run, nor where seven eighths of these were longer before the
- * first.
+ * To `load`, the load of shortest paths; routes get longer for it within any_sl_cost. Of 240
+ * searches none succeeded by a second run, and none where seven eighths of these routes were longer
+ * before the first.
  */
 static void turn_ease(struct osr_search *search, struct osr_lanes_job *job, uint64_t load)
 {
@@ -239,7 +242,7 @@ static enum osr_status turn_search(struct osr_search *search, struct osr_lanes_j
 	return st;
 }
 
-/* ---- what it costs --------------------------------------------------------------------------- */
+/* ---- the cost -------------------------------------------------------------------------------- */
 
 /*
  * auto: few routes longer, and little more than `load` on the busiest link. Else job->r says what

@@ -27,30 +27,30 @@
 #include "updown.h"
 
 /*
- * Lanes that dimension order has left in job->turn, beside the shortest paths of now: taken if they
- * cost little; else forgotten, if the fabric is so small that a search costs little. At last beside
- * what has been routed since, which on large damaged grids carries far more.
+ * The lanes that dimension order has left in job->turn, compared with the present shortest paths.
+ * They are taken if they cost little. Otherwise they are forgotten if the fabric is small enough
+ * for a cheap search; if not, they are compared at last with the routes made since, which carry far
+ * more on large damaged grids.
  */
 enum osr_status osr_turn_compare(struct osr_lanes_job *job, bool last, bool *routed);
 
 /*
- * job->s holds balanced shortest paths. *routed: r is complete, with SL2VL tables and without SLs.
- * With any_sl = auto only if that costs no more than the options allow, against the load of these
- * paths; job->r and job->s are otherwise as before, but for r->any_sl, which says what it would
- * have cost. Fabrics with more than 2^27 triples of consecutive channels are left alone.
+ * job->spf holds balanced shortest paths. *routed: job->routing is complete, with SL2VL tables and
+ * without SLs. With any_sl = auto only if that costs no more than the options allow, against the
+ * load of these paths. Otherwise job->routing and job->spf are unchanged, but for routing->any_sl,
+ * which says what it would have cost. Fabrics with more than 2^27 triples of consecutive channels
+ * are left alone.
  *
  * Time per round O(sum over LIDs of the edges of their graph) and O(triples); memory 4 bytes a
  * triple of a turn that begins a shortest path of three channels.
  */
 enum osr_status osr_turn_route(struct osr_lanes_job *job, bool *routed);
 
-/*
- * ---- what the files of it share ----------------------------------------------------------------
- */
+/* ---- shared by the files of turn.h ----------------------------------------------------------- */
 
 #define OSR_TURN_HOPS 256 /* channels of a switch, at most */
 
-/* Up to max_lanes lanes, as far as the budget goes. */
+/* Up to max_lanes lanes, within the budget. */
 enum osr_status osr_turn_init(struct osr_search *search, const struct osr_lanes_job *job,
 			      uint32_t max_lanes);
 
@@ -64,8 +64,8 @@ enum osr_status osr_turn_start_updown(struct osr_search *search, const struct os
 enum osr_status osr_turn_start_fitted(struct osr_search *search);
 
 /*
- * As many pairs of end ports may get longer routes as any_sl_cost allows beyond n_longer, that of
- * pairs of switch and LID.
+ * any_sl_cost allows this many pairs of end ports to have longer routes. n_longer counts pairs of
+ * switch and LID that have one already.
  */
 uint64_t osr_turn_spare(const struct osr_search *search, const struct osr_lanes_options *opt,
 			uint64_t n_longer);

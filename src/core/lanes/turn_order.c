@@ -21,7 +21,8 @@
 /* ---- where to start -------------------------------------------------------------------------- */
 
 /*
- * Turns of the escape tree, up and then down: what they lead to stays as it is. Overwrites weights.
+ * Turns of the escape tree, up and then down: the nodes to which they lead stay in place.
+ * Overwrites weights.
  */
 void osr_turn_pin(struct osr_search *search)
 {
@@ -110,11 +111,12 @@ static void turn_count_dependencies(struct osr_search *search)
 }
 
 /*
- * Lanes by the kind of port that packets come from: what end ports send is on lane 0, where nothing
- * leads to, so a route's first hop is free. After a turn that goes on somewhere they are on lane 1,
- * after one that only ends routes on the last lane, where nothing waits. Lane 1 has the order that
- * suits the routes as they are; with three lanes or more the turns of lane 1 have no cycle where no
- * route has more than three channels, with two lanes none in fabrics of diameter 2.
+ * Lanes by the kind of port from which packets come. Packets of end ports are on lane 0, to which
+ * no turn leads, so a route's first hop is free. After a turn from which a route goes on, packets
+ * are on lane 1; after a turn with which routes only end, they are on the last lane, where nothing
+ * waits. Lane 1 has the order that suits the present routes. With three lanes or more the turns of
+ * lane 1 have no cycle if no route has more than three channels; with two lanes, if the fabric has
+ * diameter 2.
  */
 enum osr_status osr_turn_start_fitted(struct osr_search *search)
 {
@@ -142,10 +144,9 @@ enum osr_status osr_turn_start_fitted(struct osr_search *search)
 	return st;
 }
 
-/* ---- what the routes weigh ------------------------------------------------------------------- */
+/* ---- weights of the routes ------------------------------------------------------------------- */
 
-#define TURN_UNIT                                                                                  \
-	16 /* a route weighs so much; what no route uses yet, but may, 1, which is so always */
+#define TURN_UNIT 16 /* weight of a route; a turn that no route uses yet, but may use, weighs 1 */
 
 /*
  * Each route on its triples, and on the turn it begins with; those without a legal way weigh more,
@@ -198,7 +199,10 @@ static inline uint32_t turn_n_triples(const struct osr_search *search, uint32_t 
 	return search->triple_row[t + 1] - search->triple_row[t];
 }
 
-/* What is backward before each turn from c1, by its lane: cost[lane * OSR_TURN_HOPS + hop]. */
+/*
+ * The weight that is backward before each turn from c1, by its lane: cost[lane * OSR_TURN_HOPS +
+ * hop].
+ */
 static void turn_cost_before(const struct osr_search *search, uint32_t c1, uint64_t *cost)
 {
 	const struct osr_fabric *fabric = search->fabric;
@@ -308,8 +312,8 @@ enum osr_status osr_search_improve_turn(struct osr_search *search)
 	if (!nodes.weight)
 		return osr_turn_nomem(search->diag);
 	/*
-	 * A route from lane 0 of c0, and all that take turn t of it, to the turns behind; those of
-	 * the escape tree must rise.
+	 * A route from lane 0 of c0, and all routes that take turn t of it, to the turns behind.
+	 * Turns of the escape tree must rise.
 	 */
 	for (uint32_t c0 = 0; c0 < search->fabric->n_channels; c0++)
 		OSR_EACH_TURN(t, search->fabric, c0) {

@@ -23,9 +23,9 @@
 #include "turn.h"
 
 /*
- * Percent of the least possible load on the busiest channel: what is aimed at, what will do, and
- * the start from which easing does not reach 1.1 times on whole products. With a ring of more than
- * ten it never did, from any start.
+ * Percent of the least possible load on the busiest channel: the aim, the load that is accepted,
+ * and the start from which easing does not reach 1.1 times on whole products. With a ring of more
+ * than ten it never did, from any start.
  */
 #define RINGS_LOAD 108
 #define RINGS_EVEN 200
@@ -63,10 +63,10 @@ static uint32_t rings_place(const struct turn_rings *turn_rings, uint32_t v, uin
 }
 
 /*
- * The escape tree: away from its root dimensions rise, as on routes, and towards it they fall. It
- * does not take the cable between the gates of a ring, unless another one is missing, which then
- * breaks the cycle of that ring in its place; in every ring gates lead towards the root. Where that
- * leaves switches out, a lower dimension comes last. False: there is none.
+ * The escape tree. Away from its root dimensions rise, as on routes; towards it they fall. It does
+ * not take the cable between the gates of a ring, unless another cable of that ring is missing,
+ * which then breaks the ring's cycle in its place. In every ring gates lead towards the root. Where
+ * that leaves switches out, a lower dimension comes last. False: there is no such tree.
  */
 static bool rings_spread(struct turn_rings *turn_rings)
 {
@@ -91,7 +91,10 @@ static bool rings_spread(struct turn_rings *turn_rings)
 		if (root)
 			tree[n++] = v;
 	}
-	/* Along each dimension from what is there, around the gates at last; and once more. */
+	/*
+	 * Along each dimension from the switches in the tree, around the gates at last; and once
+	 * more.
+	 */
 	for (uint32_t pass = 0; pass < 4 * product->n_dims; pass++)
 		for (uint32_t k = 0, dim = pass / 2 % product->n_dims; k < n; k++)
 			for (uint32_t v = tree[k], c = fabric->chan_row[v];
@@ -141,7 +144,7 @@ static uint16_t rings_feed(const struct turn_rings *turn_rings, uint32_t c1, uin
 	return turn_rings->gate[c1] ? (uint16_t)(1 << (n_lanes - 1)) - 1 : 7;
 }
 
-/* Lanes, and an order in which all that is legal rises; false: none, or memory ran out. */
+/* Lanes, and an order in which every legal turn rises. False: no such order, or memory ran out. */
 static bool rings_order(struct turn_rings *turn_rings)
 {
 	struct osr_search *search = turn_rings->search;
@@ -175,7 +178,7 @@ static bool rings_order(struct turn_rings *turn_rings)
 				nodes.weight[(size_t)l * osr_n_turns(search->fabric) + t] =
 					rings_feed(turn_rings, c1, c2) >> l & 1;
 		}
-	/* What multicast takes is legal, too. */
+	/* The turns of multicast are legal, too. */
 	for (uint32_t c1 = 0; c1 < fabric->n_channels; c1++)
 		OSR_EACH_TURN(t, search->fabric, c1) {
 			uint32_t c2 = osr_turn_next(search->fabric, c1, t),

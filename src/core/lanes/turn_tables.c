@@ -15,8 +15,8 @@ void osr_turn_count_used(struct osr_search *search)
 }
 
 /*
- * The virtual lanes of what end ports send, on lane 0, and of the turns on each lane of the search:
- * those left over share the load.
+ * The virtual lanes of packets that end ports send, on lane 0, and of the turns on each lane of the
+ * search. Virtual lanes left over share the load.
  */
 #define TURN_SENT 0
 #define TURN_ON(lane) ((lane) + 1)
@@ -26,9 +26,9 @@ struct turn_shares {
 };
 
 /*
- * A VL for each lane that carries something, then one for turns on lane 0: after a fault other
- * turns can follow these where they could not follow what end ports send. The others go where a VL
- * has the most to carry.
+ * A VL for each lane that carries something, then one for turns on lane 0, because after a fault
+ * other turns can follow these where they could not follow the packets of end ports. The other VLs
+ * go where a VL has the most to carry.
  */
 static void turn_share(const struct osr_search *search, uint8_t n_vls, struct turn_shares *share)
 {
@@ -67,7 +67,7 @@ static void turn_share(const struct osr_search *search, uint8_t n_vls, struct tu
 	}
 }
 
-/* Does multicast take cables as that of channel c? */
+/* Does multicast use the cable of channel c? */
 static bool turn_is_mcast(const struct osr_fabric *fabric, const uint32_t *parent, uint32_t c)
 {
 	return parent && (parent[fabric->chan_src[c]] == c ||
@@ -75,10 +75,10 @@ static bool turn_is_mcast(const struct osr_fabric *fabric, const uint32_t *paren
 }
 
 /*
- * The tables of switch s for what comes by port `in`. A switch that takes SL2VL tables by input
- * port, for all output ports at once, needs one MAD for a row whose tables are alike and one more
- * for each that is not. So pairs of ports that no packet takes from one link to another get the VL
- * that most others of their row have.
+ * The tables of switch s for packets that come in by port `in`. A switch that takes SL2VL tables by
+ * input port, for all output ports at once, needs one MAD for a row whose tables are alike and one
+ * more for each table that differs. So pairs of ports that no packet takes from one link to another
+ * get the VL that most others of their row have.
  */
 static void turn_write_row(const struct osr_search *search, const struct turn_shares *share,
 			   const uint32_t *mcast, uint32_t s, uint32_t in, osr_sl2vl_t *row)
@@ -100,7 +100,7 @@ static void turn_write_row(const struct osr_search *search, const struct turn_sh
 				(back != out && turn_is_mcast(fabric, mcast, back) &&
 				 turn_is_mcast(fabric, mcast, out));
 		}
-		/* A lane without a VL is that of turns which nothing takes. */
+		/* A lane without a VL belongs to turns that no packet takes. */
 		vl = share->n[of] ? (uint8_t)(share->first[of] + (in + s) % share->n[of]) : 0;
 		memset(row[fabric->chan_port[out]], vl, sizeof(*row));
 		count[vl] += *mine;

@@ -34,7 +34,7 @@ struct search {
 	uint32_t n_roots;
 };
 
-/* ---- what an order is worth ------------------------------------------------------------------ */
+/* ---- the worth of an order ------------------------------------------------------------------- */
 
 INLINE uint64_t count_bits(const block_t *x, uint32_t n_words)
 {
@@ -45,7 +45,7 @@ INLINE uint64_t count_bits(const block_t *x, uint32_t n_words)
 	return n;
 }
 
-/* reached[v] = what v reaches already, and what its channels add. */
+/* reached[v] = the switches that v reaches already, and those that its channels add. */
 INLINE void updown_reach(const struct osr_fabric *fabric, const block_t *shortest, uint32_t v,
 			 const block_t *already, block_t *reached)
 {

@@ -36,7 +36,8 @@ struct edges {
 };
 
 /*
- * What it costs to make an edge backward: one that must not be costs more than all others together.
+ * The cost of making an edge backward. An edge that must stay forward costs more than all others
+ * together.
  */
 static int64_t fit_cost_of(struct edge edge)
 {
@@ -192,8 +193,8 @@ static bool peel_order(const struct edges *edges, struct osr_arena *scratch, uin
 			peel.in[edges->out[e].other] += fit_cost_of(edges->out[e]);
 		}
 	/*
-	 * Sources first, of which those without edges are some. What is left has a node with most
-	 * >= 0: it ends.
+	 * Sources first; nodes without edges are among them. Any rest has a node with most >= 0, so
+	 * it ends.
 	 */
 	for (int64_t least = INT64_MAX, most; peel.lo < peel.hi;
 	     least = least / 2 < most ? least / 2 : most) {
@@ -227,7 +228,7 @@ struct sift {
 	uint8_t *dirty;  /* [n_chans] a neighbour moved since this node was last placed */
 	struct sift_neighbour {
 		uint64_t label;
-		int64_t gain; /* what backward weight changes by when the node moves past it */
+		int64_t gain; /* change of the backward weight when the node moves past it */
 	} * near;             /* [largest degree] */
 };
 
@@ -297,7 +298,7 @@ static int sift_by_label(const void *a, const void *b)
 	return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* Sifts rank[n_chans] for at most so many passes; false if memory ran out. */
+/* Sifts rank[n_chans] for at most `passes` passes; false if memory ran out. */
 static bool fit_sift(const struct edges *edges, uint32_t passes, struct osr_prng *prng,
 		     struct osr_arena *scratch, uint32_t *rank)
 {

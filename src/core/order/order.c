@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what searches ask ----------------------------------------------------------------------- */
+/* ---- for searches ---------------------------------------------------------------------------- */
 
 static void order_set_turn(struct osr_order *order, uint32_t c0, uint32_t turn)
 {
@@ -71,8 +71,8 @@ void osr_order_number(const struct osr_fabric *fabric, const uint32_t *roots, ui
 /* ---- an order that grows --------------------------------------------------------------------- */
 
 /*
- * Searches may look at so many nodes for each there is; then no node moves any more, which bounds
- * the time.
+ * Searches may look at this many nodes for each node; then no node moves any more, which bounds the
+ * time.
  */
 #define ORDER_WORK 256
 
@@ -84,9 +84,10 @@ static int order_by_number(const void *a, const void *b)
 }
 
 /*
- * The ranks of everything reachable from `start`, or with `back` of all that reaches it, ranked no
- * further than `end`, ascending in list[]; until then it has what was looked at from the front,
- * what waits for it from the rear. Their number, or 0 if `end` itself is reached.
+ * The ranks of everything reachable from `start`, or with `back` of everything that reaches it,
+ * ranked no further than `end`, ascending in list[]. Until then list[] holds the nodes already
+ * looked at from the front, and the nodes that wait for it from the rear. Returns their number, or
+ * 0 if `end` itself is reached.
  */
 static uint32_t order_reach(struct osr_order *order, uint32_t start, uint32_t end, bool back,
 			    uint32_t *list)
@@ -219,7 +220,10 @@ bool osr_order_add(struct osr_order *order, uint32_t c1, uint32_t c2, uint16_t l
 		 m = order->fabric->n_channels, *after = order->after, *before = order->before,
 		 n_after, n_before, n;
 	uint16_t fresh = lanes & (uint16_t)~order->used[turn];
-	/* Is all that the turn may close a cycle with for good, its own lane included? */
+	/*
+	 * Is every turn with which this one may close a cycle there for good, its own lane
+	 * included?
+	 */
 	bool final = !mark && (!order->lane || order->used[turn]);
 
 	if (!fresh)
@@ -239,7 +243,10 @@ bool osr_order_add(struct osr_order *order, uint32_t c1, uint32_t c2, uint16_t l
 		n_after = falls && !idle && tail != head
 				  ? order_reach(order, head, tail, false, after)
 				  : 0;
-		/* Nodes may have moved for an earlier lane: no harm, all that is in still rises. */
+		/*
+		 * Nodes may have moved for an earlier lane. That does no harm, because all used
+		 * turns still rise.
+		 */
 		if (falls && !n_after) {
 			order->never[turn] |= final && !idle ? bit : 0;
 			osr_order_undo(order, mark);
@@ -248,7 +255,7 @@ bool osr_order_add(struct osr_order *order, uint32_t c1, uint32_t c2, uint16_t l
 		if (falls) {
 			/*
 			 * Both lists keep their inner order; all of before[] comes before all of
-			 * after[]. Without a cycle the head is not among what reaches the tail.
+			 * after[]. Without a cycle the head does not reach the tail.
 			 */
 			n_before = order_reach(order, tail, head, true, before);
 			n = n_before + n_after;

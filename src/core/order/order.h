@@ -68,7 +68,7 @@ struct osr_order {
 	uint32_t n_log, max_log;
 };
 
-/* ---- what searches ask ----------------------------------------------------------------------- */
+/* ---- for searches ---------------------------------------------------------------------------- */
 
 /* Sets all, rises and to_rank, after rank, lane or n_lanes have changed. O(turns * lanes). */
 void osr_order_set_rises(struct osr_order *order);
@@ -103,9 +103,9 @@ void osr_order_number(const struct osr_fabric *fabric, const uint32_t *roots, ui
 /* ---- an order that grows --------------------------------------------------------------------- */
 
 /*
- * No turn is used yet, and all go on on lane 0 if by_turn. Nodes start in the order of keys[n_lanes
- * * n_channels], equal ones in that of their numbers. At most `longest` turns are added between
- * osr_order_begin() and the next; more are refused. OSR_NOMEM only.
+ * No turn is used yet, and all turns go on on lane 0 if by_turn. Nodes start in the order of
+ * keys[n_lanes * n_channels], equal keys in the order of their numbers. At most `longest` turns are
+ * added between osr_order_begin() and the next; more are refused. OSR_NOMEM only.
  */
 enum osr_status osr_order_init(struct osr_order *order, const struct osr_fabric *fabric,
 			       uint32_t n_lanes, bool by_turn, const uint32_t *keys,
@@ -145,7 +145,7 @@ static inline void osr_order_begin(struct osr_order *order)
 	order->n_log = 0;
 }
 
-/* Takes back what has been changed since the log had n_log entries. */
+/* Takes back all changes since the log had n_log entries. */
 void osr_order_undo(struct osr_order *order, uint32_t n_log);
 
 #endif

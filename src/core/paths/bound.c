@@ -42,8 +42,8 @@ static uint64_t cut_weight(const struct osr_cuts *cuts, uint32_t c)
 }
 
 /*
- * Hops to the nearest switch with hosts; list[n_switches] has those that there are, by rising
- * height. How many?
+ * Hops to the nearest switch with hosts; list[n_switches] has the switches from which one is
+ * reached, by rising height. Returns how many.
  */
 static uint32_t find_heights(const struct osr_fabric *fabric, uint32_t *height, uint32_t *list)
 {
@@ -69,7 +69,7 @@ static uint32_t find_heights(const struct osr_fabric *fabric, uint32_t *height, 
 	return n;
 }
 
-/* What is in each component; NULL without memory. */
+/* The switches, LIDs and channels of each component; NULL without memory. */
 static struct osr_cut *find_components(const struct osr_cuts *cuts, struct osr_arena *scratch)
 {
 	struct osr_cut *all = osr_calloc(scratch, cuts->fabric->n_components, sizeof(*all));
@@ -96,12 +96,12 @@ static void cut_join(struct osr_cut *to, const struct osr_cut *from)
 	to->channels += from->channels;
 }
 
-/* What a search in depth knows of a switch. */
+/* The state of a switch in a search in depth. */
 struct found {
 	bool here;
 	uint32_t parent;     /* from where, or OSR_NONE */
-	uint32_t near;       /* cables to what was found so far */
-	struct osr_cut part; /* it and what was found through it */
+	uint32_t near;       /* cables to the switches found so far */
+	struct osr_cut part; /* this switch and those found through it */
 };
 
 /*
@@ -227,8 +227,8 @@ enum osr_status osr_bound_cut(const struct osr_fabric *fabric, struct osr_arena 
 
 /*
  * Hops of all routes if each is as short as it can be. 64 switches at a time walk the fabric
- * together, a bit each: front[v] has those that reach v in `hops`, seen[v] those that do in as many
- * or fewer.
+ * together, a bit each: front[v] has the switches that reach v in `hops`, seen[v] the switches that
+ * reach it in as many or fewer.
  */
 static uint64_t shortest_hops(const struct osr_fabric *fabric, const uint64_t *lids, uint64_t *seen,
 			      uint64_t *front, uint64_t *next)

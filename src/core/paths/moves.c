@@ -15,8 +15,8 @@
 #include <string.h>
 
 /*
- * Switches looked at: so many, and as many for each table entry. A fifth of it costs 0.2 % of EFI
- * on 129 fabrics.
+ * Switches looked at: a fixed number, and as many for each table entry. A fifth of it costs 0.2 %
+ * of EFI on 129 fabrics.
  */
 #define MOVES_WORK 2000000
 #define MOVES_WORK_ENTRY(open) ((open) ? 10 : 20) /* open: lanes change the tables again */
@@ -27,13 +27,13 @@
 /* A channel that a switch might send by instead. */
 struct way {
 	int64_t others; /* load of other LIDs on the new way, less that on the old one */
-	uint32_t
-		n_even; /* channels that would carry as much as the hot one; a closed one counts as two */
+	/* channels that would carry as much as the hot one; a closed one counts as two */
+	uint32_t n_even;
 	uint32_t c;
 	bool longer; /* it has more channels */
 };
 
-/* A move, and the entry of before; LIDs and switches have 16 bits. */
+/* A move, and the hop before it; LIDs and switches have 16 bits. */
 struct made {
 	uint16_t d, v;
 	uint8_t was;
@@ -60,10 +60,10 @@ struct moves_scratch {
 	uint32_t hot;
 	enum { AIM, GOAL, BELOW, EVEN } reach; /* of other channels: these, or the hot one's load */
 	bool any_block, longer;
-	uint32_t
-		first; /* LID to begin with: after the last one that moved, which so does not move back */
-	uint8_t *
-		closed; /* [n_channels] since the last step that gained: has passed on a load, or cannot */
+	/* LID to begin with: after the last one that moved, which so does not move back */
+	uint32_t first;
+	/* [n_channels] since the last step that gained: has passed on a load, or cannot */
+	uint8_t *closed;
 	bool passed;        /* some move only passed a load on */
 	uint64_t nearest;   /* least load that some way of the tree at hand has on its channels */
 	struct user *users; /* [n_dests] LIDs that are sent over the hot channel, or were */
@@ -112,9 +112,7 @@ static inline uint32_t moves_next(const struct osr_moves *moves, const uint8_t *
 	return moves->fabric->chan_dst[moves->fabric->chan_row[v] + row[v]];
 }
 
-/*
- * ---- one tree ---------------------------------------------------------------------------------
- */
+/* ---- one tree -------------------------------------------------------------------------------- */
 
 /* The switches that send over the hot channel, by number, but those before that they send through. */
 static void moves_list_branch(struct osr_moves *moves, const uint8_t *row)
@@ -200,9 +198,9 @@ static void moves_mark_way(const struct osr_moves *moves, uint32_t d, uint32_t v
 }
 
 /*
- * v, whose way is marked, sends by this one, with `go` from now on: what it costs, and the largest
- * load on it, up to where it meets the old way. Flows to one LID end at one port and do not disturb
- * each other, so the loads of others count.
+ * v, whose way is marked, sends by this channel, with `go` from now on. Fills the cost of the way,
+ * and returns the largest load on it, up to the switch where it meets the old way. Flows to one LID
+ * end at one port and do not disturb each other, so the loads of other LIDs count.
  */
 static uint64_t moves_shift(struct osr_moves *moves, uint32_t d, uint32_t v, struct way *way,
 			    bool go)
@@ -264,9 +262,7 @@ static bool moves_in_order(const struct osr_moves *moves, uint32_t d, uint32_t v
 	return true;
 }
 
-/*
- * ---- off the busiest channel ------------------------------------------------------------------
- */
+/* ---- off the busiest channel ----------------------------------------------------------------- */
 
 /*
  * Switches on the way of u that no host sends through take the channel with least load, if it gets
@@ -284,9 +280,7 @@ static void moves_open(struct osr_moves *moves, uint32_t d, uint32_t u)
 		for (uint32_t c = fabric->chan_row[u]; c < fabric->chan_row[u + 1]; c++) {
 			uint32_t w = fabric->chan_dst[c];
 
-			/*
-			 * Undoing needs the hop of before; one place is left for the move itself.
-			 */
+			/* Undoing needs the previous hop; one place is left for the move itself. */
 			if (scratch->n_made + 1 >= scratch->max_made)
 				return;
 			if (moves->load[c] < moves->load[moves_channel(moves, row, u)] &&
@@ -314,7 +308,7 @@ static int moves_by_others(const void *a, const void *b)
 	return x->c < y->c ? -1 : 1;
 }
 
-/* What other channels may carry in the pass at hand. */
+/* The load that other channels may carry in the present pass. */
 static uint64_t moves_limit(const struct osr_moves *moves)
 {
 	const struct moves_scratch *scratch = moves->scratch;
@@ -325,8 +319,8 @@ static uint64_t moves_limit(const struct osr_moves *moves)
 }
 
 /*
- * v, and all that send through it, leave the hot channel by the best way that there is. False:
- * lengths and branch have to be found again.
+ * v, and all switches that send through it, leave the hot channel by the best way. False: lengths
+ * and branch have to be found again.
  */
 static bool moves_leave(struct osr_moves *moves, uint32_t d, uint32_t v)
 {
@@ -378,7 +372,7 @@ static bool moves_leave(struct osr_moves *moves, uint32_t d, uint32_t v)
 		scratch->passed |= scratch->reach == EVEN;
 		moves_shift(moves, d, v, &list[i], true);
 		scratch->shifted += flow;
-		/* What sends through it has left as well. */
+		/* Switches that send through v have left as well. */
 		scratch->in[v] = 0;
 		for (uint32_t k = 1; k < scratch->n_branch; k++)
 			scratch->in[scratch->branch[k]] &= scratch->in[moves_next(
@@ -396,9 +390,9 @@ static bool moves_leave(struct osr_moves *moves, uint32_t d, uint32_t v)
 }
 
 /*
- * Less on the hot channel; false if nothing can leave it. Takes branches of each LID off it, from
- * its near end outwards: those that it has too much, then one that is more than enough. Where
- * blocks are sent it is the other way round, for one move sends fewer.
+ * Takes load off the hot channel; false if nothing can leave it. Branches of each LID leave it from
+ * its near end outwards: first branches of no more than the excess, then one that is larger. Where
+ * blocks are sent it is the other way round, because one move sends fewer blocks.
  */
 static bool moves_relieve(struct osr_moves *moves)
 {
@@ -468,9 +462,7 @@ static bool moves_relieve(struct osr_moves *moves)
 	return moves->load[hot] != before;
 }
 
-/*
- * ---- what need not have moved -----------------------------------------------------------------
- */
+/* ---- moves that were not needed -------------------------------------------------------------- */
 
 #define ANY_LOAD UINT64_MAX /* when a move is undone: that is always allowed */
 
@@ -495,7 +487,7 @@ static bool moves_return(struct osr_moves *moves, uint32_t d, uint32_t v, uint8_
 	if (most != ANY_LOAD && (!moves_is_way(moves, d, v, c, &way.longer) ||
 				 moves_shift(moves, d, v, &way, false) > most))
 		return false;
-	/* That of before was allowed, and the caller keeps count of what is made. */
+	/* The previous way was allowed, and the caller counts the moves. */
 	if (!moves_in_order(moves, d, v, c) ||
 	    (moves->may && !moves->may(moves, d, v, c, scratch->branch, scratch->n_branch)))
 		return false;
@@ -504,8 +496,8 @@ static bool moves_return(struct osr_moves *moves, uint32_t d, uint32_t v, uint8_
 }
 
 /*
- * Blocks that are sent for moves alone, and need not be: all their entries are again what they
- * were, if the busiest channel carries no more without the moves; else none.
+ * Blocks that are sent for moves alone, and need not be. All their entries are taken back if the
+ * busiest channel carries no more without the moves; otherwise none.
  */
 static void moves_return_all(struct osr_moves *moves)
 {
@@ -540,7 +532,7 @@ static void moves_return_all(struct osr_moves *moves)
 					break;
 				n++;
 			}
-			/* One that cannot: the others move once more. */
+			/* One entry cannot go back: the others move once more. */
 			if (lid < end && lid <= fabric->max_lid)
 				for (; n; n--)
 					moves_return(moves, back[n - 1], v, moved[n - 1], ANY_LOAD);
@@ -551,9 +543,7 @@ static void moves_return_all(struct osr_moves *moves)
 	}
 }
 
-/*
- * ---- all --------------------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 enum osr_status osr_moves_init(struct osr_moves *moves, struct osr_arena *arena,
 			       struct osr_diag *diag)

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * moves.h - tables that are there, with few changes: where a channel carries more than it must,
- * branches of trees leave it. A switch, and all that sends to a LID through it, sends by another
- * channel, over a path as long. The caller says whether it may: an order of the switches, virtual
- * lanes. First it may go where all channels stay within the aim, then the goal, then below the load
- * of the channel which it leaves. It ends when nothing can leave the busiest channel.
+ * moves.h - finished trees, with few changes: where a channel carries more than it must, branches
+ * of trees leave it. A switch, and all switches that send to a LID through it, then send by another
+ * channel, over a path of the same length. The caller says whether they may: an order of the
+ * switches, virtual lanes. A branch first goes where all channels stay within the aim, then the
+ * goal, then below the load of the channel that it leaves. It ends when nothing can leave the
+ * busiest channel.
  *
- * What it costs: packets of two routes meet where these share a channel, unless both go to one LID,
- * which gets one packet at a time. So a move costs its routes, times the routes to other LIDs on
- * the new way less those on the old one. The sum over all moves tells what becomes of eBB: on k-ary
+ * The cost. Packets of two routes meet where these share a channel, unless both go to one LID,
+ * which gets one packet at a time. A move therefore costs its routes times the routes to other LIDs
+ * on the new way, less those on the old way. The sum over all moves tells how eBB changes: on k-ary
  * n-trees one percent of all shared routes is 0.2 to 0.5 % of it. A lower load that costs more than
  * it is worth is undone. Repairs do not look at the price.
  *
- * Where all branches are of one size, what is too much has to pass from channel to channel, as
- * along the alternating paths of an edge colouring, until it comes to one with room. So a move may
- * also make one other channel as loaded as this one was, if that has not passed on anything itself
- * since the last step that gained. If it leads nowhere, it is undone.
+ * Where all branches are of one size, an excess has to pass from channel to channel, as along the
+ * alternating paths of an edge colouring, until it comes to a channel with room. So a move may also
+ * make one other channel as loaded as this one was, if that channel has not passed on anything
+ * itself since the last step that gained. If it leads nowhere, it is undone.
  *
- * Repairs give the blocks of 64 LIDs that switches are sent anyway. Entries in these go first, each
- * LID gives one branch at a time, the largest first, channels that nothing can leave are passed
- * over, and in the end blocks that are sent for moves alone get their entries back where the
- * busiest channel carries no more by that. How far: to 1.05 of the least that any routing of the
- * fabric of today can have (bound.h), or to what the tables of before carried, whichever is more. A
- * fault takes channels away, so no routing of today can be expected to do better than the full
- * route of before.
+ * Repairs give the blocks of 64 LIDs that switches are sent anyway. Entries in these blocks go
+ * first, each LID gives one branch at a time, the largest first, and channels that nothing can
+ * leave are passed over. In the end blocks that are sent for moves alone get their entries back if
+ * the busiest channel carries no more by that. A repair goes to 1.05 of the least load that any
+ * routing of the present fabric can have (bound.h), or to the load of the previous tables,
+ * whichever is more. A fault takes channels away, so no routing of the present fabric can be
+ * expected to do better than the full route before the fault.
  */
 #ifndef OSMROUTES_MOVES_H
 #define OSMROUTES_MOVES_H
@@ -55,8 +56,8 @@ struct osr_moves {
 	const uint32_t *place;
 	void *ctx;
 	/*
-	 * May v send to d by c, with all that send through v? It is about to be done. list[n] has v
-	 * and those, at least, each after the one it sends to. NULL: yes.
+	 * May v send to d by c, with all switches that send through v? It is about to be done.
+	 * list[n] has v and those switches, at least, each after the one it sends to. NULL: yes.
 	 */
 	bool (*may)(struct osr_moves *m, uint32_t d, uint32_t v, uint32_t c, const uint16_t *list,
 		    uint32_t n);

@@ -87,7 +87,8 @@ static void spf_find_orders(struct osr_spf *spf, uint32_t *size)
 
 			dist8[v] = (uint8_t)depth[v];
 			/*
-			 * Most are as far as it gets: behind the last that is found nobody looks.
+			 * Most searches end here: nobody looks behind the last switch that is
+			 * found.
 			 */
 			for (; n < n_all && c < fabric->chan_row[v + 1]; c++) {
 				uint32_t u = fabric->chan_dst[c];
@@ -171,7 +172,7 @@ enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabri
 			spf_scratch->max_group = fabric->term_group[t];
 	spf_find_orders(spf, size);
 	find_centers(spf);
-	/* What is at last moved off the busiest channels. */
+	/* The branches that move off the busiest channels at the end. */
 	*moves = (struct osr_moves){ .fabric = fabric,
 				     .hop = spf->hop,
 				     .settled = spf->order,

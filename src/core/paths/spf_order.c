@@ -54,9 +54,9 @@ uint32_t osr_spf_graph_in_order(struct osr_spf *spf, uint32_t root)
 		bool up = false, down = false;
 
 		/*
-		 * With paths up and down it is there for those above, if there are any. Nothing is
-		 * sent from one switch's port 0 to another's: what is not passed on the way to a
-		 * bare root keeps to no order.
+		 * A switch with paths up and down is there for switches above it, if any exist.
+		 * Nothing is sent from one switch's port 0 to another's, so a switch that no route
+		 * to a bare root passes keeps to no order.
 		 */
 		for (uint32_t k = e; k < end; k++) {
 			bool above = spf->place[next[k]] < spf->place[v];
@@ -71,7 +71,7 @@ uint32_t osr_spf_graph_in_order(struct osr_spf *spf, uint32_t root)
 		else
 			kind[v] = up ? PATH_UP : PATH_NONE;
 		n_barred += kind[v] == PATH_NONE ? fabric->sw_sources[v] : 0;
-		/* What it may take stays; all, if there is nothing. */
+		/* Allowed edges stay; all of them, if none is allowed. */
 		for (row[i] = n; e < end; e++)
 			if (kind[v] == PATH_NONE || order_allows(spf, kind, v, next[e], kind[v])) {
 				scratch->edge_chan[n] = scratch->edge_chan[e];

@@ -60,7 +60,7 @@ void osr_spf_move(struct osr_spf *spf, struct osr_moves *moves, uint64_t goal);
 /* The loads of all routes made so far. */
 void osr_spf_forget(struct osr_spf *spf);
 
-/* The load of the busiest channel, and those of all together. */
+/* The load of the busiest channel, and the sum over all channels. */
 uint64_t osr_spf_busiest(const struct osr_spf *spf, uint64_t *sum);
 
 /* Copies the trees of dests to those that ride along (alias). */

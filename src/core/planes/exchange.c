@@ -51,9 +51,7 @@ static uint8_t *exchange_row(const struct exchange *exchange, uint32_t k, uint32
 	       ((size_t)k * exchange->fabric->n_dests + d) * exchange->fabric->n_switches;
 }
 
-/*
- * ---- one tree ---------------------------------------------------------------------------------
- */
+/* ---- one tree -------------------------------------------------------------------------------- */
 
 /*
  * The lengths of its routes, and its switches by length. A route as long as before leads to a
@@ -143,9 +141,7 @@ static bool exchange_tree(struct exchange *exchange, uint32_t k, uint32_t d, con
 	return false;
 }
 
-/*
- * ---- plane 0 ----------------------------------------------------------------------------------
- */
+/* ---- plane 0 --------------------------------------------------------------------------------- */
 
 /* What a route weighs on each channel, where their rates differ. */
 static enum osr_status exchange_units(struct exchange *exchange, struct osr_diag *why)
@@ -218,9 +214,7 @@ static enum osr_status exchange_plane0(struct exchange *exchange, struct osr_dia
 		  : osr_fail(why, OSR_NOT_APPLICABLE, "the turns of plane 0 are in no order");
 }
 
-/*
- * ---- planes -----------------------------------------------------------------------------------
- */
+/* ---- planes ---------------------------------------------------------------------------------- */
 
 /* All of them, of one LID after the other: what is known of its tree serves them all. */
 static void exchange_planes(struct exchange *exchange)

@@ -60,8 +60,8 @@ struct mates_group {
 
 /* How often two channels have been at the same place of two routes. */
 struct mates_trunk {
-	uint64_t
-		pair; /* the lower one in the upper half; 0: free, for no channel is a trunk with itself */
+	/* the lower one in the upper half; 0: free, for no channel is a trunk with itself */
+	uint64_t pair;
 	uint64_t count;
 };
 
@@ -92,9 +92,7 @@ struct mates {
 	uint32_t *mate;          /* [largest] of a unit; OSR_NONE: none yet */
 };
 
-/*
- * ---- channels that stand for one another ------------------------------------------------------
- */
+/* ---- channels that stand for one another ----------------------------------------------------- */
 
 static inline uint64_t mates_pair_of(uint32_t a, uint32_t b)
 {
@@ -186,9 +184,7 @@ static void mates_compare_kinds(struct mates *mates, const struct mates_group *g
 				mates->kind_fit[y * mates->largest + x];
 }
 
-/*
- * ---- one group --------------------------------------------------------------------------------
- */
+/* ---- one group ------------------------------------------------------------------------------- */
 
 /* The fit of each two units, from that of each two kinds. */
 static void mates_compare(struct mates *mates, const struct mates_group *group)
@@ -320,9 +316,7 @@ static void mates_join(struct mates *mates, const struct mates_group *group)
 	memcpy(port, mates->sorted, n_units * bytes);
 }
 
-/*
- * ---- routes -----------------------------------------------------------------------------------
- */
+/* ---- routes ---------------------------------------------------------------------------------- */
 
 /* Switches with senders, at equal distances in the list of all that have some. */
 static void mates_choose_sources(struct mates *mates)
@@ -444,9 +438,7 @@ static enum osr_status mates_trace_all(struct mates *mates, struct osr_diag *dia
 	return osr_arena_failed(mates->scratch, diag) ? OSR_NOMEM : OSR_OK;
 }
 
-/*
- * ---- all --------------------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 /*
  * Ports by switch and number of LIDs; one that is alone has nobody to choose from, and needs no

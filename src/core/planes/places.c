@@ -61,9 +61,7 @@ static uint32_t switch_at(const struct finder *finder, uint32_t v, uint32_t digi
 	return tree->place[level][(size_t)finder->pgft.sw_a[v] * tree->w_product[level] + b];
 }
 
-/*
- * ---- groups that are alike --------------------------------------------------------------------
- */
+/* ---- groups that are alike ------------------------------------------------------------------- */
 
 /*
  * What of the cables of v is not there for the switch in its place, and the other way round, ALIKE
@@ -179,9 +177,7 @@ static void find_blocks(struct finder *finder, uint32_t tree, uint32_t n_planes)
 	}
 }
 
-/*
- * ---- places -----------------------------------------------------------------------------------
- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 /* The digit whose place another one takes in plane k. */
 static uint32_t digit_in_place(const struct finder *finder, uint32_t tree, uint32_t digit,

@@ -16,9 +16,7 @@ uint32_t osr_planes_count(const struct osr_fabric *fabric)
 	return 1u << most;
 }
 
-/*
- * ---- the first LIDs alone ---------------------------------------------------------------------
- */
+/* ---- the first LIDs alone -------------------------------------------------------------------- */
 
 enum osr_status osr_planes_first_fabric(const struct osr_fabric *fabric, struct osr_arena *arena,
 					struct osr_fabric *first, struct osr_diag *diag)
@@ -90,9 +88,7 @@ enum osr_status osr_planes_first_result(const struct osr_result *result, struct 
 	return osr_arena_failed(arena, diag) ? OSR_NOMEM : OSR_OK;
 }
 
-/*
- * ---- all LIDs ---------------------------------------------------------------------------------
- */
+/* ---- all LIDs -------------------------------------------------------------------------------- */
 
 enum osr_status osr_planes_repeat(const struct osr_fabric *fabric, struct osr_arena *arena,
 				  struct osr_planes *planes, struct osr_diag *diag)

@@ -38,8 +38,8 @@ struct planes_places {
 	const uint8_t *level; /* [n_switches] 1: leaves; 0: outside */
 	uint32_t n;           /* planes that differ by places: plane k has those of plane k % n */
 	uint32_t *to; /* [n * n_switches] whose place a switch takes; OSR_NONE: nobody is there */
-	uint32_t *
-		image; /* [n * n_channels] the channel in the place; OSR_NONE: there is no such cable */
+	/* [n * n_channels] the channel in the place; OSR_NONE: there is no such cable */
+	uint32_t *image;
 };
 enum osr_status osr_planes_places(const struct planes_in *in, struct planes_places *places,
 				  struct osr_diag *why);
@@ -48,8 +48,8 @@ enum osr_status osr_planes_places(const struct planes_in *in, struct planes_plac
 struct planes_turns {
 	const struct osr_fabric *fabric;
 	struct osr_order order;
-	uint32_t *
-		by; /* [n_switches] by which channel each switch of a tree sends; OSR_NONE: by none, as the root */
+	/* [n_switches] by which channel each switch of a tree sends; OSR_NONE: by none, as the root */
+	uint32_t *by;
 };
 /*
  * With those of multicast, if routing has them in its certificate. Channels begin in the order of

@@ -511,9 +511,7 @@ static bool gate_delivers(const struct gate *gate, struct share *mine)
 	return gate_check(mine->alone, all, all);
 }
 
-/*
- * ---- what a fault has left as it was -----------------------------------------------------------
- */
+/* ---- what a fault has left as it was --------------------------------------------------------- */
 
 /*
  * The theorem `stays` of proved.mlw: a destination that was confirmed, and of which nothing has

@@ -179,9 +179,7 @@ enum osr_status osr_repair_tables(struct repair *repair, struct osr_arena *resul
 	return OSR_OK;
 }
 
-/*
- * ---- lanes by SL and output port --------------------------------------------------------------
- */
+/* ---- lanes by SL and output port ------------------------------------------------------------- */
 
 bool osr_repair_is_by_port(const struct osr_fabric *fabric, const struct osr_routing *routing)
 {
@@ -432,9 +430,7 @@ bool osr_repair_route(struct repair *repair, uint32_t d, const uint8_t *row, uin
 	return false;
 }
 
-/*
- * ---- entries besides the baseline's -----------------------------------------------------------
- */
+/* ---- entries besides the baseline's ---------------------------------------------------------- */
 
 /*
  * Packets of the last sweep's routes are still on their way when the new tables come. Where they

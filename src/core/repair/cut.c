@@ -192,9 +192,7 @@ static void expect_flows(struct repair *repair)
 	}
 }
 
-/*
- * ---- along the spanning tree ------------------------------------------------------------------
- */
+/* ---- along the spanning tree ----------------------------------------------------------------- */
 
 /*
  * A switch that finds no path goes along the spanning tree of multicast. All turns of that tree are

@@ -137,9 +137,7 @@ bool osr_repair_commit(struct repair *repair, uint32_t d, const uint8_t *row, ui
 	return false;
 }
 
-/*
- * ---- earlier SLs ------------------------------------------------------------------------------
- */
+/* ---- earlier SLs ----------------------------------------------------------------------------- */
 
 void osr_repair_keep_grants(struct repair *repair, uint32_t d)
 {

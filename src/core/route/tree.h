@@ -17,7 +17,7 @@ struct osr_tree {
 	uint32_t root;
 	uint32_t n;           /* switches with a route, the root included */
 	uint16_t *near_first; /* [n] the root first, each after the switch that it sends to */
-	uint32_t *length;     /* [n_switches] channels of the route; OSR_NONE: there is none */
+	uint32_t *length;     /* [n_switches] channels of the route; OSR_NONE: no route */
 	uint16_t *path;       /* [n_switches] room */
 };
 
@@ -26,9 +26,10 @@ void osr_tree_alloc(struct osr_tree *tree, const struct osr_fabric *fabric,
 		    struct osr_arena *arena);
 
 /*
- * Follows hop[n_switches] to root. A route that ends elsewhere, or goes round, is none.
+ * Follows hop[n_switches] to root. A walk that ends elsewhere, or goes round, is no route.
  * start[n_start]: switches in the order in which they are looked at, all that may have a route;
- * NULL: ascending. Settling orders (spf.h) have the shortest walks. O(switches).
+ * NULL: ascending. Settling orders (spf.h) have the shortest walks. O(switches), if routes are
+ * whole.
  */
 void osr_tree_lay_out(struct osr_tree *tree, uint32_t root, const uint8_t *hop,
 		      const uint16_t *start, uint32_t n_start);

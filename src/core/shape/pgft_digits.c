@@ -40,8 +40,8 @@ struct grouping {
 	uint32_t n_pieces;
 	struct pgft_key *key; /* a: piece, b: what must differ, c: switch */
 	uint32_t n_keys;
-	uint32_t *
-		at; /* [n_switches] index of the piece in which this switch is; OSR_NONE: not on these levels */
+	/* [n_switches] index of the piece in which this switch is; OSR_NONE: not on these levels */
+	uint32_t *at;
 };
 
 static int compare_keys(const void *x, const void *y)

@@ -32,8 +32,8 @@ struct finder {
 	 * from the other end.
 	 */
 	uint32_t *row, *near, *from, *back, n_edges;
-	uint32_t *
-		way; /* [n_edges] disjoint sets: edges that go the same way, by squares and triangles */
+	/* [n_edges] disjoint sets: edges that go the same way, by squares and triangles */
+	uint32_t *way;
 	/* [n_edges * most] edges of the same switch with which it has a square or triangle */
 	bool *knit;
 	uint32_t most;   /* edges of a switch */

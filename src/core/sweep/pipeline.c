@@ -289,9 +289,7 @@ static enum osr_status sweep_first_lids(const struct osr_job *job, const struct 
 	return st ? sweep_full_route(job, refused ? refused : &why) : OSR_OK;
 }
 
-/*
- * ---- several LIDs a port ----------------------------------------------------------------------
- */
+/* ---- several LIDs a port --------------------------------------------------------------------- */
 
 /*
  * All LIDs, from the tables of the first ones: after a re-route in the planes of the tables that it
@@ -359,9 +357,7 @@ static enum osr_status sweep_planes(const struct osr_job *job, const struct osr_
 	return st ? st : sweep_expand(job, &fabric, &first);
 }
 
-/*
- * ---- a route and its transition ---------------------------------------------------------------
- */
+/* ---- a route and its transition -------------------------------------------------------------- */
 
 enum osr_status osr_sweep_route(const struct osr_job *job, const struct osr_diag *refused,
 				struct osr_result *result, struct osr_sweep *sweep)

@@ -64,8 +64,8 @@ struct osr_audit {
 
 	/* Between hosts, to all LIDs; all: also in different components. */
 	uint64_t n_host_pairs, n_host_routes, n_host_longer; /* all; that arrive; longer of them */
-	uint64_t
-		n_host_hops; /* channels of all routes to first LIDs, if each were as short as it can be */
+	/* channels of all routes to first LIDs, if each were as short as it can be */
+	uint64_t n_host_hops;
 	uint64_t hops[OSR_AUDIT_MAX_HOPS + 1]; /* routes by channels; the last: and more */
 
 	uint64_t n_faults[OSR_N_FAULTS];

@@ -53,10 +53,10 @@ struct checker {
 	uint32_t *active, *reached;    /* [n_switches] */
 
 	/* One tree, and what it adds to. */
-	uint16_t *
-		nearer; /* [n_switches] the distance where an entry is to lead; AWAY for the root */
-	uint8_t *row;   /* [n_switches] its entries, where some are for ports that no switch has */
-	struct hop *hop;   /* [n_switches + 1] of each entry */
+	/* [n_switches] the distance where an entry is to lead; AWAY for the root */
+	uint16_t *nearer;
+	uint8_t *row;    /* [n_switches] its entries, where some are for ports that no switch has */
+	struct hop *hop; /* [n_switches + 1] of each entry */
 	uint32_t *sources; /* [n_switches + 1] end ports that send through the switch */
 	/*
 	 * [n_switches * n_columns] routes from host ports to host LIDs, fewer than LIDs^2: to the
@@ -84,8 +84,8 @@ struct tree {
 	uint32_t root;         /* switch of dest */
 	uint32_t n;            /* switches that reach it */
 	const uint16_t *order; /* [n] the root first, parents before children */
-	const uint16_t
-		*dist; /* [n_switches + 1] breadth first; FAR: not connected, AWAY: no switch */
+	/* [n_switches + 1] breadth first; FAR: not connected, AWAY: no switch */
+	const uint16_t *dist;
 	const uint8_t *lft; /* [n_switches] */
 	bool host;          /* the LID of an end port, not of a port 0 */
 	bool later;         /* not the first LID of its port */

@@ -65,9 +65,7 @@ uint32_t osr_follow_order(struct osr_follow *follow)
 	return n;
 }
 
-/*
- * ---- another fabric ---------------------------------------------------------------------------
- */
+/* ---- another fabric -------------------------------------------------------------------------- */
 
 enum osr_status osr_union_carry(const struct osr_fabric *from, const struct osr_generation *old,
 				const struct osr_fabric *fabric, struct osr_arena *result,

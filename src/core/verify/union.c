@@ -243,9 +243,7 @@ static void take_turn(struct run *run, uint32_t c, unsigned from, uint32_t on, u
 	}
 }
 
-/*
- * ---- a loop of turns, or an order of channels -------------------------------------------------
- */
+/* ---- a loop of turns, or an order of channels ------------------------------------------------ */
 
 enum { WHITE, GREY, BLACK };
 
