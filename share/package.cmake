@@ -59,4 +59,6 @@ set(CPACK_RPM_USER_FILELIST "%config(noreplace) /etc/opensm/osmroutes.conf"
 set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /etc /etc/opensm /usr/share/man /usr/share/man/man1
   /usr/share/man/man5 /usr/share/man/man7 /usr/share/bash-completion
   /usr/share/bash-completion/completions ${CMAKE_INSTALL_FULL_LIBDIR})
+# For those who build packages by rpmbuild.
+configure_file(${CMAKE_CURRENT_SOURCE_DIR}/osmroutes.spec.in ${PROJECT_BINARY_DIR}/osmroutes.spec @ONLY)
 include(CPack)
