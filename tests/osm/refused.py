@@ -13,8 +13,8 @@ from metrics import read_json, read_prom
 from osmtest import COMMAND, QOS, Fabric, Opensm, osmroutes, pause, running, wait_for
 
 TREE, TORUS = ('tree', 'm=3,3', 'w=1,3'), ('torus', 'dims=3x4')
-LFT, MFT, SL2VL, VLARB = '19', '1b', '17', '18'		# attributes
-WORDS = {LFT: ('lft_blocks', 'LFT blocks 0'), MFT: ('mft_blocks', 'multicast blocks 0'),
+SWITCH_INFO, LFT, MFT, SL2VL, VLARB = '12', '19', '1b', '17', '18'	# attributes
+WORDS = {SWITCH_INFO: ('lft_blocks', 'LinearFDBTop'), LFT: ('lft_blocks', 'LFT blocks 0'), MFT: ('mft_blocks', 'multicast blocks 0'),
          SL2VL: ('sl2vl_tables', 'SL2VL tables, first input port'), VLARB: ('vlarb_blocks', 'VL arbitration blocks, first of port')}
 QUICK = dict(QOS, transaction_timeout=50, transaction_retries=1)
 
@@ -87,6 +87,8 @@ def lft(workdir):
     for how in 'status', 'kept', 'lost':
         refuses(workdir, TREE, LFT, how, 2)
     refuses(workdir, TORUS, LFT, 'status', 0)
+    # Above LinearFDBTop, which SwitchInfo sets, a switch forwards nothing.
+    refuses(workdir, TREE, SWITCH_INFO, 'kept', 2)
 
 
 @scenario('refused.mft')
