@@ -16,6 +16,7 @@
 
 #include <osmroutes/bound.h>
 #include <osmroutes/check.h>
+#include <osmroutes/planes.h>
 #include <osmroutes/spf.h>
 #include <osmroutes/split.h>
 #include <osmroutes/sweep.h>
@@ -148,6 +149,25 @@ static void choose_describe(const struct offer *offer, bool words, char *text, s
 		 worth->lanes == 1 ? "" : "s", worth->longer ? ", longer routes" : "");
 }
 
+/* What flows over all LIDs of the hosts would have, in the planes that these tables get. */
+static enum osr_status choose_measure_all(const struct chooser *chooser, struct offer *offer,
+					  struct osr_diag *why)
+{
+	const struct osr_job *job = chooser->job;
+	struct osr_arena_mark mark = osr_arena_mark(job->arena);
+	struct osr_routing all;
+	struct osr_split split;
+	enum osr_status st = osr_planes_choose(job->all, job->fabric, &offer->routing,
+					       &job->request, job->scratch, job->arena, &all, why);
+
+	if (!st)
+		st = osr_split_measure(job->all, &all, OSR_SPLIT_EXACT, job->scratch, &split, why);
+	if (!st)
+		offer->worth.ebb_all = split.all;
+	osr_arena_reset(job->arena, mark);
+	return st;
+}
+
 /* Lanes, SLs, lengths, loads: what the checker finds. OSR_CHECK_FAILED: not to be used. */
 static enum osr_status choose_measure(const struct chooser *chooser, struct offer *offer,
 				      struct osr_diag *why)
@@ -163,9 +183,10 @@ static enum osr_status choose_measure(const struct chooser *chooser, struct offe
 		st = osr_fail(why, OSR_CHECK_FAILED, "not free of deadlock");
 	if (!st && verdict->n_vls > job->request.max_vls)
 		st = osr_fail(why, OSR_CHECK_FAILED, "more than %u VLs", job->request.max_vls);
-	return st ? st
-		  : osr_worth_of(job->fabric, &offer->routing, verdict, job->scratch, &offer->worth,
-				 why);
+	if (!st)
+		st = osr_worth_of(job->fabric, &offer->routing, verdict, job->scratch,
+				  &offer->worth, why);
+	return st || !job->all ? st : choose_measure_all(chooser, offer, why);
 }
 
 static bool choose_is_worth(const struct chooser *chooser, const struct choice *choice,

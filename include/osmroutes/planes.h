@@ -27,6 +27,7 @@
 
 #define OSR_MAX_PLANES 128 /* LMC 7 */
 
+struct osr_request;
 struct osr_routing;
 struct osr_result;
 
@@ -114,9 +115,10 @@ enum osr_status osr_planes_certify(const struct osr_fabric *fabric, const uint32
  * flows that are split evenly over all LIDs fare best. In `arena`.
  */
 enum osr_status osr_planes_choose(const struct osr_fabric *fabric, const struct osr_fabric *first,
-				  const struct osr_routing *plane0, uint8_t max_vls,
-				  struct osr_arena *scratch, struct osr_arena *arena,
-				  struct osr_routing *routing, struct osr_diag *diag);
+				  const struct osr_routing *plane0,
+				  const struct osr_request *request, struct osr_arena *scratch,
+				  struct osr_arena *arena, struct osr_routing *routing,
+				  struct osr_diag *diag);
 
 /*
  * Tables of all LIDs of `fabric` from tables of the first ones: rows (lft, sl, granted) by

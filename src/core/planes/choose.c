@@ -47,6 +47,7 @@ static const struct choice {
 } choices[] = {
 	{ "mates", choose_mates },
 	{ "exchange", osr_planes_exchange },
+	{ "dimensions in reverse", osr_planes_reverse },
 };
 
 static enum osr_status choose_expand(const struct planes_in *in, const struct planes_offer *offer,
@@ -58,7 +59,14 @@ static enum osr_status choose_expand(const struct planes_in *in, const struct pl
 				 diag);
 }
 
-/* The certificate goes where the tables are; and one sentence for the log. */
+static void *choose_copy(const void *from, size_t n, size_t size, struct osr_arena *arena)
+{
+	void *to = osr_alloc(arena, n, size);
+
+	return to ? memcpy(to, from, n * size) : NULL;
+}
+
+/* The certificate and the lanes go where the tables are; and one sentence for the log. */
 static enum osr_status choose_finish(const struct planes_in *in, const char *said,
 				     struct osr_arena *arena, struct osr_routing *routing,
 				     struct osr_diag *diag)
@@ -66,31 +74,34 @@ static enum osr_status choose_finish(const struct planes_in *in, const char *sai
 	const char *note = routing->note;
 	size_t size = strlen(said) + (note ? strlen(note) : 0) + 3;
 	char *text = osr_alloc(arena, size, 1);
-	uint32_t *rank = routing->rank;
 
-	if (rank != in->plane0->rank) {
-		rank = osr_alloc(arena, in->first->n_channels, sizeof(*rank));
-		if (rank)
-			memcpy(rank, routing->rank, in->first->n_channels * sizeof(*rank));
+	if (routing->rank != in->plane0->rank)
+		routing->rank = choose_copy(routing->rank, in->first->n_channels,
+					    routing->n_vls * sizeof(*routing->rank), arena);
+	if (routing->sl2vl != in->plane0->sl2vl) {
+		routing->sl2vl = choose_copy(routing->sl2vl, osr_n_sl2vl(in->first),
+					     sizeof(*routing->sl2vl), arena);
+		routing->sl2vl_row = choose_copy(routing->sl2vl_row, in->first->n_switches,
+						 sizeof(*routing->sl2vl_row), arena);
 	}
 	if (osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
 	snprintf(text, size, "%s%s%s", note ? note : "", note ? "; " : "", said);
 	routing->note = text;
-	routing->rank = rank;
 	return OSR_OK;
 }
 
 enum osr_status osr_planes_choose(const struct osr_fabric *fabric, const struct osr_fabric *first,
-				  const struct osr_routing *plane0, uint8_t max_vls,
-				  struct osr_arena *scratch, struct osr_arena *arena,
-				  struct osr_routing *routing, struct osr_diag *diag)
+				  const struct osr_routing *plane0,
+				  const struct osr_request *request, struct osr_arena *scratch,
+				  struct osr_arena *arena, struct osr_routing *routing,
+				  struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(arena);
 	struct planes_in in = { .fabric = fabric,
 				.first = first,
 				.plane0 = plane0,
-				.max_vls = max_vls,
+				.request = request,
 				.scratch = scratch };
 	const struct planes_offer none = { .first = *plane0 };
 	struct planes_offer best = none;
@@ -112,8 +123,9 @@ enum osr_status osr_planes_choose(const struct osr_fabric *fabric, const struct 
 
 		st = choices[i].make(&in, &offer, &why);
 		if (st == OSR_NOT_APPLICABLE) {
-			snprintf(others + n, sizeof(others) - n, ", not by %s: %s", choices[i].name,
-				 why.text);
+			if (*why.text)
+				snprintf(others + n, sizeof(others) - n, ", not by %s: %s",
+					 choices[i].name, why.text);
 			st = OSR_OK;
 			continue;
 		}

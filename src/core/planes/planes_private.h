@@ -3,6 +3,7 @@
 #ifndef OSR_PLANES_PRIVATE_H
 #define OSR_PLANES_PRIVATE_H
 
+#include <osmroutes/engine.h>
 #include <osmroutes/planes.h>
 #include <osmroutes/routing.h>
 
@@ -14,7 +15,7 @@ struct planes_in {
 	const struct osr_fabric *first;   /* with the first ones alone, */
 	const struct osr_routing *plane0; /* and their tables */
 	struct osr_planes mates;
-	uint8_t max_vls;
+	const struct osr_request *request;
 	struct osr_arena *scratch;
 };
 
@@ -66,9 +67,12 @@ void osr_planes_turns_read(struct planes_turns *turns, const uint8_t *row, uint3
 bool osr_planes_turns_add(struct planes_turns *turns, bool host);
 
 /*
- * OSR_NOT_APPLICABLE, with the reason: it cannot serve this fabric, or plane 0 is no table for it.
+ * OSR_NOT_APPLICABLE, with the reason, or "" where nobody would expect it: it cannot serve this
+ * fabric, or this plane 0.
  */
 enum osr_status osr_planes_exchange(const struct planes_in *in, struct planes_offer *offer,
 				    struct osr_diag *why);
+enum osr_status osr_planes_reverse(const struct planes_in *in, struct planes_offer *offer,
+				   struct osr_diag *why);
 
 #endif

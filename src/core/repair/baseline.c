@@ -309,6 +309,12 @@ enum osr_status osr_repair_deps(struct repair *repair, struct osr_arena *result,
 		const uint8_t *row = osr_repair_row(repair, d);
 		uint32_t root = fabric->dest_switch[d];
 
+		/*
+		 * Planes on the lane of the first LIDs find their places in the order after these
+		 * (planes.h).
+		 */
+		if (osr_plane_of(fabric, d) && !repair->routing.sl2vl)
+			continue;
 		osr_tree_lay_out(tree, root, row, NULL, 0);
 		OSR_EACH_NEAR_FIRST(v, tree->near_first, tree->n)
 		lanes[v] = osr_repair_start(repair, d, v, osr_repair_next(repair, row, v));

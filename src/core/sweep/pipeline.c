@@ -306,8 +306,8 @@ static enum osr_status sweep_expand(const struct osr_job *job, const struct osr_
 	enum osr_status st;
 
 	if (!first->stable.kept)
-		return osr_planes_choose(job->fabric, fabric, first, job->request.max_vls,
-					 job->scratch, job->arena, job->routing, job->diag);
+		return osr_planes_choose(job->fabric, fabric, first, &job->request, job->scratch,
+					 job->arena, job->routing, job->diag);
 	st = osr_carry(&base->fabric, &base->routing, job->fabric, job->scratch, job->scratch,
 		       &earlier, job->diag);
 	planes = earlier.routing.planes;
@@ -323,6 +323,22 @@ static enum osr_status sweep_expand(const struct osr_job *job, const struct osr_
 	return osr_planes_certify(job->fabric, own->rank, job->routing, job->scratch, job->diag);
 }
 
+/*
+ * A result of several LIDs, by the first ones: a repair of these keeps clear of all turns that are
+ * in use on their lanes.
+ */
+static enum osr_status sweep_first_result(const struct osr_job *job,
+					  const struct osr_result *result, struct osr_result *first)
+{
+	struct osr_result all = *result;
+	enum osr_status st = OSR_OK;
+
+	if (all.routing.sl2vl)
+		st = osr_repair_prepare(result, job->scratch, job->scratch, &all.routing,
+					job->diag);
+	return st ? st : osr_planes_first_result(&all, job->scratch, first, job->diag);
+}
+
 /* Tables of the first LID of each port, as if there were no others; then those of all. */
 static enum osr_status sweep_planes(const struct osr_job *job, const struct osr_diag *refused)
 {
@@ -336,15 +352,16 @@ static enum osr_status sweep_planes(const struct osr_job *job, const struct osr_
 	enum osr_status st = osr_planes_first_fabric(job->fabric, job->scratch, &fabric, job->diag);
 
 	mine.fabric = &fabric;
+	mine.all = job->fabric;
 	mine.routing = &first;
 	mine.checked = &checked;
 	if (!st && last) {
 		mine.previous = &was;
-		st = osr_planes_first_result(last, job->scratch, &was, job->diag);
+		st = sweep_first_result(job, last, &was);
 	}
 	if (!st && last && last->baseline) {
 		was.baseline = &base;
-		st = osr_planes_first_result(last->baseline, job->scratch, &base, job->diag);
+		st = sweep_first_result(job, last->baseline, &base);
 	}
 	if (!st && !refused && last &&
 	    osr_planes_count(&last->fabric) != osr_planes_count(job->fabric)) {
