@@ -121,17 +121,28 @@ enum osr_status osr_planes_choose(const struct osr_fabric *fabric, const struct 
 				  struct osr_diag *diag);
 
 /*
+ * Rows of their own, carried from an earlier fabric: from switches from where they do not lead to
+ * the LID any more, packets go the way of the first LID on one lane; with more lanes the LID
+ * repeats its first one. *own: tables of `fabric`. O(LIDs * switches).
+ */
+enum osr_status osr_planes_mend(const struct osr_fabric *fabric,
+				const struct osr_fabric *first_fabric,
+				const struct osr_routing *first_routing, struct osr_planes *planes,
+				struct osr_routing *own, struct osr_arena *scratch,
+				struct osr_diag *diag);
+
+/*
  * Tables of all LIDs of `fabric` from tables of the first ones: rows (lft, sl, granted) by
  * planes->tree_of, in `arena` as is the copy of *planes, with the entry of the LID's own switch
  * set; all else is first_routing's. A LID beyond the first with a row of its own has it from *own,
- * tables of `fabric` in which that row is; where no such row leads from every switch to the LID, or
- * own is NULL, the LID repeats its first one from now on. O(LIDs * switches).
+ * tables of `fabric` in which that row leads to the LID; where own is NULL, it repeats its first
+ * one from now on. O(LIDs * switches).
  */
 enum osr_status osr_planes_expand(const struct osr_fabric *fabric,
 				  const struct osr_fabric *first_fabric,
 				  const struct osr_routing *first_routing,
 				  const struct osr_planes *planes, const struct osr_routing *own,
-				  struct osr_arena *scratch, struct osr_arena *arena,
-				  struct osr_routing *routing, struct osr_diag *diag);
+				  struct osr_arena *arena, struct osr_routing *routing,
+				  struct osr_diag *diag);
 
 #endif

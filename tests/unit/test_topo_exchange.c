@@ -67,8 +67,7 @@ static void make(struct osr_net *net, const char *engine, uint8_t lmc, struct ta
 		return;
 	assert_int_equal(osr_planes_expand(&tables->fabric, &tables->first, &tables->offer.first,
 					   &tables->offer.planes, &tables->offer.own,
-					   &tables->scratch, &tables->arena, &tables->routing,
-					   &tables->diag),
+					   &tables->arena, &tables->routing, &tables->diag),
 			 OSR_OK);
 }
 

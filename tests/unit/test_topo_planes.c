@@ -83,8 +83,9 @@ static void compare_lmcs(const char *engine, const char *what, struct osr_net *n
 			else
 				assert_int_equal(several.routing.n_vls, one.routing.n_vls);
 			assert_int_equal(with.verdict.efi, sweep.verdict.efi);
-			if (with.verdict.efi_all != sweep.verdict.efi << lmc)
-				fail_msg("%s: %u routes on the busiest channel, not 2^LMC times %u",
+			if (with.verdict.efi_all > sweep.verdict.efi << lmc)
+				fail_msg("%s: %u routes on the busiest channel, 2^LMC times %u at "
+					 "most",
 					 name, (unsigned)with.verdict.efi_all,
 					 (unsigned)sweep.verdict.efi);
 			assert_int_equal(with.verdict.n_host_longer,
@@ -326,7 +327,7 @@ static void try_pairings(struct pairing *pairing)
 		}
 	assert_int_equal(osr_planes_expand(pairing->fabric, &pairing->of.fabric,
 					   &pairing->of.routing, &pairing->planes, NULL, &arena,
-					   &arena, &routing, NULL),
+					   &routing, NULL),
 			 OSR_OK);
 	share = even_share(pairing->fabric, &routing);
 	pairing->best = share > pairing->best ? share : pairing->best;

@@ -55,8 +55,7 @@ static enum osr_status choose_expand(const struct planes_in *in, const struct pl
 				     struct osr_diag *diag)
 {
 	return osr_planes_expand(in->fabric, in->first, &offer->first, &offer->planes,
-				 offer->own.lft ? &offer->own : NULL, in->scratch, arena, routing,
-				 diag);
+				 offer->own.lft ? &offer->own : NULL, arena, routing, diag);
 }
 
 static void *choose_copy(const void *from, size_t n, size_t size, struct osr_arena *arena)
@@ -107,7 +106,6 @@ enum osr_status osr_planes_choose(const struct osr_fabric *fabric, const struct 
 	struct planes_offer best = none;
 	const char *name = "the first one repeated", *made = NULL;
 	uint64_t wanted = 0; /* of the next one, in thousandths of a millionth of a link */
-	bool waits = true;
 	char others[NOTE] = "", said[2 * NOTE];
 	struct osr_split split = { 0 };
 	enum osr_status st = osr_planes_repeat(fabric, scratch, &best.planes, diag);
@@ -116,7 +114,7 @@ enum osr_status osr_planes_choose(const struct osr_fabric *fabric, const struct 
 		st = osr_planes_repeat(fabric, scratch, &in.mates, diag);
 	if (!st)
 		st = osr_planes_mates(fabric, first, plane0, scratch, &in.mates, diag);
-	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]) && waits && !st; i++) {
+	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]) && wanted < WHOLE && !st; i++) {
 		struct planes_offer offer = none;
 		struct osr_diag why = { "" };
 		size_t n = strlen(others);
@@ -147,8 +145,6 @@ enum osr_status osr_planes_choose(const struct osr_fabric *fabric, const struct 
 		if (st || (uint64_t)split.all * 1000 < wanted)
 			continue;
 		wanted = (uint64_t)split.all * BETTER;
-		/* Nothing is better than parts of which none waits for the others. */
-		waits = (uint64_t)split.free * 1000 > wanted;
 		best = offer;
 		name = made;
 	}

@@ -30,6 +30,7 @@ struct exchange {
 	const struct osr_fabric *fabric; /* with the first LIDs */
 	struct planes_places places;
 	struct planes_turns turns;
+	uint32_t *keys;              /* [n_channels] their order: up by level, then down */
 	uint8_t *lft;                /* [n * n_dests * n_switches] of the planes */
 	uint64_t *load;              /* [n * n_channels] of plane k, as of moves */
 	uint32_t *unit;              /* [n_channels] that a route weighs, or NULL */
@@ -43,6 +44,7 @@ struct exchange {
 	uint32_t *len;                  /* [n_switches] OSR_NONE: no way */
 	uint32_t *by0;                  /* [n_switches] in plane 0; turns.by in the plane at hand */
 	uint32_t *flow;                 /* [n_switches] */
+	uint32_t *seen;                 /* [n_channels] */
 };
 
 static uint8_t *exchange_row(const struct exchange *exchange, uint32_t k, uint32_t d)
@@ -169,13 +171,13 @@ static enum osr_status exchange_init(struct exchange *exchange, struct osr_diag 
 	const struct osr_fabric *fabric = exchange->fabric;
 	struct osr_arena *scratch = exchange->in->scratch;
 	size_t m = fabric->n_channels, n = fabric->n_switches, n_planes = exchange->in->mates.n;
-	uint32_t *keys = osr_alloc(scratch, m, sizeof(*keys));
 	enum osr_status st = osr_planes_places(exchange->in, &exchange->places, why);
 
 	if (!st)
 		st = exchange_units(exchange, why);
 	if (st)
 		return st;
+	exchange->keys = osr_alloc(scratch, m, sizeof(*exchange->keys));
 	exchange->lft = osr_alloc(scratch, n_planes * fabric->n_dests * n, 1);
 	exchange->load = osr_calloc(scratch, n_planes * m, sizeof(*exchange->load));
 	exchange->list = osr_alloc(scratch, n, sizeof(*exchange->list));
@@ -183,16 +185,17 @@ static enum osr_status exchange_init(struct exchange *exchange, struct osr_diag 
 	exchange->len = osr_alloc(scratch, n, sizeof(*exchange->len));
 	exchange->by0 = osr_alloc(scratch, n, sizeof(*exchange->by0));
 	exchange->flow = osr_alloc(scratch, n, sizeof(*exchange->flow));
+	exchange->seen = osr_alloc(scratch, m, sizeof(*exchange->seen));
 	if (osr_arena_failed(scratch, why))
 		return OSR_NOMEM;
 	for (uint32_t c = 0; c < m; c++) {
 		uint32_t level = exchange->places.level[fabric->chan_src[c]];
 		bool up = exchange->places.level[fabric->chan_dst[c]] > level;
 
-		keys[c] = up ? level : TALLEST - level;
+		exchange->keys[c] = up ? level : TALLEST - level;
 	}
-	return osr_planes_turns_init(&exchange->turns, fabric, exchange->in->plane0, keys, scratch,
-				     why);
+	return osr_planes_turns_init(&exchange->turns, fabric, exchange->in->plane0, exchange->keys,
+				     scratch, why);
 }
 
 /* All of its turns rise from here on. */
@@ -245,6 +248,100 @@ static void exchange_planes(struct exchange *exchange)
 		}
 	}
 }
+
+/*
+ * ---- whole trees -------------------------------------------------------------------------------
+ */
+
+/*
+ * Is each exchange of places an automorphism that leaves the switches with hosts where they are?
+ * Then planes carry what plane 0 does, over routes as long.
+ */
+static bool exchange_is_exact(const struct exchange *exchange)
+{
+	const struct osr_fabric *fabric = exchange->fabric;
+	uint32_t *seen = exchange->seen;
+
+	memset(seen, 0, fabric->n_channels * sizeof(*seen));
+	for (uint32_t k = 1; k < exchange->places.n; k++) {
+		const uint32_t *to = exchange->places.to + (size_t)k * fabric->n_switches;
+		const uint32_t *image = exchange->places.image + (size_t)k * fabric->n_channels;
+
+		OSR_EACH_SWITCH(v, fabric)
+			if (fabric->sw_sources[v] ? to[v] != v
+						  : to[v] == OSR_NONE || to[to[v]] != v)
+				return false;
+		for (uint32_t c = 0; c < fabric->n_channels; c++) {
+			if (image[c] == OSR_NONE || seen[image[c]] == k)
+				return false;
+			seen[image[c]] = k;
+		}
+	}
+	return true;
+}
+
+/*
+ * Do all turns of plane 0 and of multicast go from a lower key to a higher one? Then those of the
+ * planes do, too.
+ */
+static bool exchange_rises(struct exchange *exchange)
+{
+	const struct osr_fabric *fabric = exchange->fabric;
+	const uint32_t *at = exchange->turns.order.at;
+
+	for (uint32_t i = 1; i < fabric->n_channels; i++)
+		if (exchange->keys[at[i - 1]] > exchange->keys[at[i]])
+			return false;
+	OSR_EACH_DEST(d, fabric) {
+		const uint8_t *row = exchange->in->plane0->lft + (size_t)d * fabric->n_switches;
+		bool host = fabric->term_weight[fabric->dest_term[d]];
+
+		osr_planes_turns_read(&exchange->turns, row, fabric->dest_switch[d]);
+		OSR_EACH_SWITCH(v, fabric) {
+			uint32_t c = exchange->turns.by[v], next;
+
+			if (c == OSR_NONE)
+				continue;
+			next = exchange->turns.by[fabric->chan_dst[c]];
+			if (next != OSR_NONE && host && exchange->keys[next] <= exchange->keys[c])
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Trees of plane k: each switch sends as the one whose place it takes, in its own place. */
+static void exchange_all(struct exchange *exchange)
+{
+	const struct osr_fabric *fabric = exchange->fabric;
+
+	for (uint32_t k = 1; k < exchange->in->mates.n; k++) {
+		uint32_t at = k % exchange->places.n, mate = k / exchange->places.n;
+		const uint32_t *to = exchange->places.to + (size_t)at * fabric->n_switches;
+		const uint32_t *image = exchange->places.image + (size_t)at * fabric->n_channels;
+
+		exchange->serves[k] = true;
+		OSR_EACH_DEST(d, fabric) {
+			uint32_t lid = osr_planes_lid(exchange->in, d, k);
+			uint8_t *row = exchange_row(exchange, k, d);
+			const uint8_t *from =
+				exchange->in->plane0->lft + (size_t)d * fabric->n_switches;
+
+			if (lid != OSR_NONE && mate)
+				from = osr_planes_mate(exchange->in,
+						       osr_planes_lid(exchange->in, d, mate));
+			OSR_EACH_SWITCH(v, fabric) {
+				uint32_t c = osr_port_channel(fabric, to[v], from[to[v]]);
+
+				row[v] = c == OSR_NONE ? from[v] : fabric->chan_port[image[c]];
+			}
+		}
+	}
+}
+
+/*
+ * ---- damaged trees -----------------------------------------------------------------------------
+ */
 
 /* For moves: v sends to d by c, with what sends through it. */
 static bool exchange_may(struct osr_moves *moves, uint32_t d, uint32_t v, uint32_t c,
@@ -320,6 +417,17 @@ static enum osr_status exchange_relieve(struct exchange *exchange, struct osr_di
 	return OSR_OK;
 }
 
+static enum osr_status exchange_damaged(struct exchange *exchange, struct osr_diag *why)
+{
+	enum osr_status st = exchange_plane0(exchange, why);
+
+	if (st)
+		return st;
+	exchange->most = exchange_busiest(exchange, exchange->load);
+	exchange_planes(exchange);
+	return exchange_relieve(exchange, why);
+}
+
 /* Rows of their own, of the LIDs that have not the tree of the mate. */
 static void exchange_write(const struct exchange *exchange, struct planes_offer *offer)
 {
@@ -367,13 +475,12 @@ enum osr_status osr_planes_exchange(const struct planes_in *in, struct planes_of
 	memcpy(tree_of, in->mates.tree_of, fabric->n_dests * sizeof(*tree_of));
 	memcpy(kind, in->mates.kind, in->mates.n * sizeof(*kind));
 	st = exchange_init(&exchange, why);
-	if (!st)
-		st = exchange_plane0(&exchange, why);
 	if (st)
 		return st;
-	exchange.most = exchange_busiest(&exchange, exchange.load);
-	exchange_planes(&exchange);
-	st = exchange_relieve(&exchange, why);
+	if (exchange_is_exact(&exchange) && exchange_rises(&exchange))
+		exchange_all(&exchange);
+	else
+		st = exchange_damaged(&exchange, why);
 	if (st)
 		return st;
 	exchange_write(&exchange, offer);

@@ -209,7 +209,7 @@ static void mates_compare(struct mates *mates, const struct mates_group *group)
 /* The two units without a mate that fit best become mates; the first ones of equal pairs. */
 static void mates_take_best(struct mates *mates, uint32_t n_units, uint32_t *x, uint32_t *y)
 {
-	*x = OSR_NONE;
+	*x = *y = OSR_NONE;
 	for (uint32_t i = 0; i < n_units; i++)
 		for (uint32_t k = i + 1; mates->mate[i] == OSR_NONE && k < n_units; k++) {
 			if (mates->mate[k] != OSR_NONE ||

@@ -9,8 +9,9 @@
  *
  * Groups that are cabled alike are put into pairs, pairs into fours, and so on, as many as there
  * are planes: *blocks*. In plane k the i-th of a block of n takes the place of its (i xor (k mod
- * n))-th, so that flows which share a channel in one plane share one in all of them. Where a block
- * is smaller than the largest one, parallel cables change places besides.
+ * n))-th, so that flows which share a channel in one plane share one in all of them. In the planes
+ * that are left over the second choices on the way up (digit b_3) change places in the same way
+ * besides, then parallel cables.
  */
 #include "planes_private.h"
 
@@ -32,7 +33,7 @@ struct finder {
 	struct osr_pgft pgft;
 	uint32_t *row;       /* [n_trees] where the groups of a tree begin */
 	struct group *group; /* by tree and digit */
-	uint32_t largest;    /* block */
+	uint32_t most;       /* planes that differ, of a tree */
 	/* Of a tree. */
 	uint32_t *size; /* [n] of a block; 0: it is part of another one */
 	int64_t *cost,
@@ -51,13 +52,30 @@ static uint32_t digit_of(const struct finder *finder, uint32_t tree, uint32_t v)
 	return finder->pgft.sw_b[v] % finder->pgft.tree[tree].w[2];
 }
 
-/* The switch at the place of v with another digit, or OSR_NONE. */
-static uint32_t switch_at(const struct finder *finder, uint32_t v, uint32_t digit)
+/* Second choices on the way up that change places: a power of two. */
+static uint32_t second_choices(const struct osr_pgft_tree *tree)
+{
+	uint32_t n = 1;
+
+	while (tree->h > 2 && 2 * n <= tree->w[3])
+		n *= 2;
+	return n;
+}
+
+/*
+ * The switch at the place of v with another first digit, and with the second one xored; or
+ * OSR_NONE.
+ */
+static uint32_t switch_at(const struct finder *finder, uint32_t v, uint32_t digit, uint32_t second)
 {
 	const struct osr_pgft_tree *tree = &finder->pgft.tree[finder->pgft.sw_tree[v]];
-	uint32_t level = finder->pgft.sw_level[v], b = finder->pgft.sw_b[v];
+	uint32_t level = finder->pgft.sw_level[v], b = finder->pgft.sw_b[v],
+		 n = second_choices(tree);
 
 	b += digit - b % tree->w[2];
+	if (level > 2 && b / tree->w[2] % tree->w[3] < n)
+		b += ((b / tree->w[2] % n) ^ (second % n)) * tree->w[2] -
+		     b / tree->w[2] % n * tree->w[2];
 	return tree->place[level][(size_t)finder->pgft.sw_a[v] * tree->w_product[level] + b];
 }
 
@@ -114,7 +132,8 @@ static int64_t cost_of_groups(struct finder *finder, uint32_t tree, uint32_t a, 
 				sum += cost_of_switch(finder, v);
 			else
 				finder->to[v] =
-					step == MOVE ? switch_at(finder, v, digit == a ? b : a) : v;
+					step == MOVE ? switch_at(finder, v, digit == a ? b : a, 0)
+						     : v;
 		}
 	return sum;
 }
@@ -158,7 +177,7 @@ static void join_blocks(struct finder *finder, struct group *group, uint32_t n, 
 
 static void find_blocks(struct finder *finder, uint32_t tree, uint32_t n_planes)
 {
-	uint32_t n = finder->pgft.tree[tree].w[2];
+	uint32_t n = finder->pgft.tree[tree].w[2], largest = 1;
 	struct group *group = finder->group + finder->row[tree];
 
 	for (uint32_t a = 0; a < n; a++) {
@@ -173,8 +192,10 @@ static void find_blocks(struct finder *finder, uint32_t tree, uint32_t n_planes)
 		join_blocks(finder, group, n, size);
 	for (uint32_t a = 0; a < n; a++) {
 		group[a].size = finder->size[group[a].block];
-		finder->largest = group[a].size > finder->largest ? group[a].size : finder->largest;
+		largest = group[a].size > largest ? group[a].size : largest;
 	}
+	largest *= second_choices(&finder->pgft.tree[tree]);
+	finder->most = largest > finder->most ? largest : finder->most;
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */
@@ -195,14 +216,16 @@ static void place_switches(struct finder *finder, uint32_t k)
 {
 	OSR_EACH_SWITCH(v, finder->fabric) {
 		uint32_t tree = finder->pgft.sw_tree[v];
-		uint32_t digit = tree == OSR_NONE ? OSR_NONE : digit_of(finder, tree, v);
+		uint32_t digit = tree == OSR_NONE ? OSR_NONE : digit_of(finder, tree, v), second;
 
 		finder->to[v] = v;
 		finder->turn[v] = 0;
 		if (digit == OSR_NONE)
 			continue;
-		finder->to[v] = switch_at(finder, v, digit_in_place(finder, tree, digit, k));
-		finder->turn[v] = k / finder->group[finder->row[tree] + digit].size;
+		second = k / finder->group[finder->row[tree] + digit].size;
+		finder->to[v] =
+			switch_at(finder, v, digit_in_place(finder, tree, digit, k), second);
+		finder->turn[v] = second / second_choices(&finder->pgft.tree[tree]);
 	}
 }
 
@@ -245,7 +268,7 @@ enum osr_status osr_planes_places(const struct planes_in *in, struct planes_plac
 	const struct osr_pgft_options any = { .max_missing = 100 };
 	const struct osr_fabric *fabric = in->first;
 	struct osr_arena *scratch = in->scratch;
-	struct finder finder = { .fabric = fabric, .largest = 1 };
+	struct finder finder = { .fabric = fabric, .most = 1 };
 	size_t n = fabric->n_switches, m = fabric->n_channels, most = 0;
 	uint32_t n_groups = 0;
 	enum osr_status st = osr_pgft_find(fabric, &any, scratch, &finder.pgft, why);
@@ -276,7 +299,7 @@ enum osr_status osr_planes_places(const struct planes_in *in, struct planes_plac
 	for (uint32_t tree = 0; tree < finder.pgft.n_trees; tree++)
 		if (finder.pgft.tree[tree].h > 1)
 			find_blocks(&finder, tree, in->mates.n);
-	places->n = finder.largest;
+	places->n = finder.most < in->mates.n ? finder.most : in->mates.n;
 	places->level = finder.pgft.sw_level;
 	for (uint32_t k = 0; k < places->n; k++) {
 		finder.to = places->to + k * n;
@@ -284,7 +307,7 @@ enum osr_status osr_planes_places(const struct planes_in *in, struct planes_plac
 		for (uint32_t c = 0; c < m; c++)
 			places->image[k * m + c] = channel_in_place(&finder, c);
 	}
-	return finder.largest > 1 ? OSR_OK
-				  : osr_fail(why, OSR_NOT_APPLICABLE,
-					     "no two switches above the leaves are cabled alike");
+	return finder.most > 1 ? OSR_OK
+			       : osr_fail(why, OSR_NOT_APPLICABLE,
+					  "no two switches above the leaves are cabled alike");
 }

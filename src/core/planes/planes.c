@@ -138,6 +138,35 @@ static uint32_t planes_lost(const struct osr_fabric *fabric, const uint8_t *row,
 	return n_lost;
 }
 
+enum osr_status osr_planes_mend(const struct osr_fabric *fabric,
+				const struct osr_fabric *first_fabric,
+				const struct osr_routing *first_routing, struct osr_planes *planes,
+				struct osr_routing *own, struct osr_arena *scratch,
+				struct osr_diag *diag)
+{
+	struct osr_arena_mark mark = osr_arena_mark(scratch);
+	size_t n = fabric->n_switches;
+	bool one_lane = !first_routing->sl && !first_routing->sl2vl;
+	uint8_t *way = osr_alloc(scratch, n, 1);
+
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
+	OSR_EACH_DEST(d, fabric) {
+		uint32_t first = osr_first_dest(fabric, d);
+		size_t from = first_fabric->lid_dest[fabric->dest_lid[first]] * n;
+		uint8_t *row = own->lft + d * n;
+
+		if (planes->tree_of[d] != d || d == first || !planes_lost(fabric, row, d, way))
+			continue;
+		if (!one_lane)
+			planes->tree_of[d] = first;
+		OSR_EACH_SWITCH(s, fabric)
+			row[s] = way[s] == WAY_LOST ? first_routing->lft[from + s] : row[s];
+	}
+	osr_arena_reset(scratch, mark);
+	return OSR_OK;
+}
+
 /*
  * Row `was` of `from` becomes that of d, with the entry of d's own switch; between components there
  * is none.
@@ -163,14 +192,12 @@ enum osr_status osr_planes_expand(const struct osr_fabric *fabric,
 				  const struct osr_fabric *first_fabric,
 				  const struct osr_routing *first_routing,
 				  const struct osr_planes *planes, const struct osr_routing *own,
-				  struct osr_arena *scratch, struct osr_arena *arena,
-				  struct osr_routing *routing, struct osr_diag *diag)
+				  struct osr_arena *arena, struct osr_routing *routing,
+				  struct osr_diag *diag)
 {
-	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	size_t n = fabric->n_switches, n_dests = fabric->n_dests;
 	uint32_t *tree_of = osr_alloc(arena, n_dests, sizeof(*tree_of));
-	uint8_t *kind = osr_alloc(arena, planes->n, sizeof(*kind)), *way = osr_alloc(scratch, n, 1);
-	bool one_lane = !first_routing->sl && !first_routing->sl2vl;
+	uint8_t *kind = osr_alloc(arena, planes->n, sizeof(*kind));
 	uint16_t *granted = NULL;
 
 	if (first_routing->granted)
@@ -180,30 +207,23 @@ enum osr_status osr_planes_expand(const struct osr_fabric *fabric,
 	routing->lft = osr_alloc(arena, n_dests * n, 1);
 	routing->sl = first_routing->sl ? osr_calloc(arena, n_dests * n, 1) : NULL;
 	routing->granted = granted;
-	if (osr_arena_failed(scratch, diag) || osr_arena_failed(arena, diag))
+	if (osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
 	memcpy(tree_of, planes->tree_of, n_dests * sizeof(*tree_of));
 	memcpy(kind, planes->kind, planes->n * sizeof(*kind));
 	routing->planes = (struct osr_planes){ .n = planes->n, .kind = kind, .tree_of = tree_of };
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
 		bool has_own = tree_of[d] == d && osr_plane_of(fabric, d);
-		uint32_t first = osr_first_dest(fabric, d);
 
-		if (has_own && own &&
-		    (!planes_lost(fabric, own->lft + d * n, d, way) || one_lane)) {
-			uint8_t *row = routing->lft + d * n;
-
+		if (has_own && own) {
 			planes_take_row(fabric, own, d, d, routing, granted);
-			OSR_EACH_SWITCH(s, fabric)
-				row[s] = way[s] == WAY_LOST ? routing->lft[first * n + s] : row[s];
 			continue;
 		}
 		if (has_own)
-			tree_of[d] = first;
+			tree_of[d] = osr_first_dest(fabric, d);
 		planes_take_row(fabric, first_routing,
 				first_fabric->lid_dest[fabric->dest_lid[tree_of[d]]], d, routing,
 				granted);
 	}
-	osr_arena_reset(scratch, mark);
 	return OSR_OK;
 }

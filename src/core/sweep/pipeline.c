@@ -313,11 +313,14 @@ static enum osr_status sweep_expand(const struct osr_job *job, const struct osr_
 	planes = earlier.routing.planes;
 	if (planes.n)
 		own = &earlier.routing;
+	if (!st && own)
+		st = osr_planes_mend(job->fabric, fabric, first, &planes, &earlier.routing,
+				     job->scratch, job->diag);
 	else if (!st)
 		st = osr_planes_repeat(job->fabric, job->scratch, &planes, job->diag);
 	if (!st)
-		st = osr_planes_expand(job->fabric, fabric, first, &planes, own, job->scratch,
-				       job->arena, job->routing, job->diag);
+		st = osr_planes_expand(job->fabric, fabric, first, &planes, own, job->arena,
+				       job->routing, job->diag);
 	if (st || !first->rank || first->sl || first->sl2vl || !own || !own->rank)
 		return st;
 	return osr_planes_certify(job->fabric, own->rank, job->routing, job->scratch, job->diag);
