@@ -3,7 +3,10 @@
  * planes.h - several LIDs a port (LMC): the LIDs base + k of all ports are plane k.
  *
  * Engines and repairs route one LID a port, the first: plane 0. Planes 1 and up are plane 0 under a
- * renaming, so nothing is routed twice, and the first LIDs have the tables of LMC 0, row for row.
+ * renaming, so nothing is routed twice. After a full route the first LIDs have the tables of LMC 0,
+ * row for row; the engine osmroutes may choose another engine for all LIDs. After a repair they
+ * have as good ones: a repair that has to balance sends few blocks of 64 LIDs, and which LIDs share
+ * a block depends on the LMC; where planes are in reverse it keeps clear of their turns, too.
  *
  * A *tree* is the row of a LID in struct osr_routing: the entries of all switches, and the SLs on
  * the way. Plane k gives a port the tree of
@@ -14,7 +17,7 @@
  * The first two copy rows of plane 0. In a plane of mates the end ports of a switch are permuted,
  * so the trees to this switch are the same as a set: each channel carries what it carries in plane
  * 0, no turn is new, and routes, lanes, replies and any SL are those of plane 0. The last two make
- * rows of their own. docs/theory.md has the proofs.
+ * rows of their own; reverse takes a second or third lane. docs/theory.md has the proofs.
  *
  * What has to live on between sweeps is which LID has whose tree (`tree_of`): repairs mend plane 0
  * alone, and carry this into the fabric of today. A tree whose first LID is not there any more

@@ -20,22 +20,20 @@
 #include "core/route/tree.h"
 
 #define ALLOWED 103 /* percent of plane 0's largest load up to which branches stay where they are */
-#define EXCESS                                                                                     \
-	105     /* percent of plane 0's largest load that a plane, and the mean of all, may carry */
-#define UNIT 64 /* that a route weighs on the fastest channel, where rates differ */
-#define TALLEST 32 /* more than twice the levels of any tree */
+#define EXCESS 105  /* percent of plane 0's largest load that a plane may carry */
+#define UNIT 64     /* that a route weighs on the fastest channel, where rates differ */
+#define TALLEST 32  /* more than twice the levels of any tree */
 
 struct exchange {
 	const struct planes_in *in;
 	const struct osr_fabric *fabric; /* with the first LIDs */
 	struct planes_places places;
 	struct planes_turns turns;
-	uint32_t *keys;              /* [n_channels] their order: up by level, then down */
-	uint8_t *lft;                /* [n * n_dests * n_switches] of the planes */
-	uint64_t *load;              /* [n * n_channels] of plane k, as of moves */
-	uint32_t *unit;              /* [n_channels] that a route weighs, or NULL */
-	uint64_t most;               /* the largest load of plane 0 */
-	bool serves[OSR_MAX_PLANES]; /* planes; the others are those of mates */
+	uint32_t *keys; /* [n_channels] their order: up by level, then down */
+	uint8_t *lft;   /* [n * n_dests * n_switches] of the planes */
+	uint64_t *load; /* [n * n_channels] of plane k, as of moves */
+	uint32_t *unit; /* [n_channels] that a route weighs, or NULL */
+	uint64_t most;  /* the largest load of plane 0 */
 	/*
 	 * A tree: switches that have a way, nearest first; how far; by which channel; end ports
 	 * that send through.
@@ -320,7 +318,6 @@ static void exchange_all(struct exchange *exchange)
 		const uint32_t *to = exchange->places.to + (size_t)at * fabric->n_switches;
 		const uint32_t *image = exchange->places.image + (size_t)at * fabric->n_channels;
 
-		exchange->serves[k] = true;
 		OSR_EACH_DEST(d, fabric) {
 			uint32_t lid = osr_planes_lid(exchange->in, d, k);
 			uint8_t *row = exchange_row(exchange, k, d);
@@ -376,44 +373,30 @@ static uint64_t exchange_busiest(const struct exchange *exchange, const uint64_t
 }
 
 /*
- * Branches leave channels that carry more than any in plane 0. A plane where not enough of them can
- * is one of mates instead, which carries what plane 0 does. OSR_NOT_APPLICABLE: no plane is left,
- * or all together carry too much.
+ * Branches leave channels that carry more than any in plane 0. OSR_NOT_APPLICABLE: there is a plane
+ * where not enough can.
  */
 static enum osr_status exchange_relieve(struct exchange *exchange, struct osr_diag *why)
 {
-	const struct osr_fabric *fabric = exchange->fabric;
-	size_t m = fabric->n_channels;
-	uint64_t *sum = osr_alloc(exchange->in->scratch, m, sizeof(*sum));
-	struct osr_moves moves = { .fabric = fabric,
+	struct osr_moves moves = { .fabric = exchange->fabric,
 				   .unit = exchange->unit,
 				   .goal = exchange->most * ALLOWED / 100,
 				   .aim = exchange->most * ALLOWED / 100,
 				   .ctx = exchange,
 				   .may = exchange_may };
 	enum osr_status st = osr_moves_init(&moves, exchange->in->scratch, why);
-	uint32_t n_served = 0;
 
 	if (st)
 		return st;
-	memcpy(sum, exchange->load, m * sizeof(*sum));
 	for (uint32_t k = 1; k < exchange->in->mates.n; k++) {
-		const uint64_t *load = moves.load = exchange->load + k * m;
-
+		moves.load = exchange->load + (size_t)k * exchange->fabric->n_channels;
 		moves.hop = exchange_row(exchange, k, 0);
-		osr_tables_to_hops(fabric, moves.hop);
+		osr_tables_to_hops(exchange->fabric, moves.hop);
 		osr_moves_run(&moves);
-		osr_tables_to_ports(fabric, moves.hop);
-		exchange->serves[k] =
-			exchange_busiest(exchange, load) * 100 <= exchange->most * EXCESS;
-		n_served += exchange->serves[k];
-		load = exchange->serves[k] ? load : exchange->load;
-		for (uint32_t c = 0; c < m; c++)
-			sum[c] += load[c];
+		osr_tables_to_ports(exchange->fabric, moves.hop);
+		if (exchange_busiest(exchange, moves.load) * 100 > exchange->most * EXCESS)
+			return osr_fail(why, OSR_NOT_APPLICABLE, "a link would carry too much");
 	}
-	if (!n_served ||
-	    exchange_busiest(exchange, sum) * 100 > exchange->most * exchange->in->mates.n * EXCESS)
-		return osr_fail(why, OSR_NOT_APPLICABLE, "a link would carry too much");
 	return OSR_OK;
 }
 
@@ -434,8 +417,6 @@ static void exchange_write(const struct exchange *exchange, struct planes_offer 
 	size_t n = exchange->fabric->n_switches;
 
 	for (uint32_t k = 1; k < exchange->in->mates.n; k++) {
-		if (!exchange->serves[k])
-			continue;
 		offer->planes.kind[k] = OSR_PLANE_EXCHANGE;
 		OSR_EACH_DEST(d, exchange->fabric) {
 			uint32_t lid = osr_planes_lid(exchange->in, d, k),
