@@ -40,8 +40,12 @@ static void shuffle(struct osr_net *net, uint64_t seed)
 		net->nodes[i].guid = test_random(&seed) | 1;
 }
 
+typedef enum osr_status exchanger(const struct planes_in *in, struct planes_offer *offer,
+				  struct osr_diag *why);
+
 /* Plane 0 by an engine, and all planes by exchange, whatever the choice would be. */
-static void make(struct osr_net *net, const char *engine, uint8_t lmc, struct tables *tables)
+static void make(struct osr_net *net, const char *engine, uint8_t lmc, exchanger *exchange,
+		 struct tables *tables)
 {
 	struct planes_in in = { .fabric = &tables->fabric,
 				.first = &tables->first,
@@ -62,7 +66,7 @@ static void make(struct osr_net *net, const char *engine, uint8_t lmc, struct ta
 	    osr_planes_mates(&tables->fabric, &tables->first, in.plane0, &tables->scratch,
 			     &in.mates, &tables->diag))
 		fail_msg("%s", tables->diag.text);
-	tables->st = osr_planes_exchange(&in, &tables->offer, &tables->diag);
+	tables->st = exchange(&in, &tables->offer, &tables->diag);
 	if (tables->st)
 		return;
 	assert_int_equal(osr_planes_expand(&tables->fabric, &tables->first, &tables->offer.first,
@@ -231,7 +235,7 @@ static void test_whole(void **state)
 		snprintf(name, sizeof(name), "%s on %s, LMC %u", engine, what, lmc);
 		assert_int_equal(topo_net(what, NULL, &net, &diag), OSR_OK);
 		shuffle(&net, i);
-		make(&net, engine, lmc, &tables);
+		make(&net, engine, lmc, osr_planes_exchange, &tables);
 		if (tables.st)
 			fail_msg("%s: %s", name, tables.diag.text);
 		judge(&tables, 1, true, name);
@@ -241,6 +245,44 @@ static void test_whole(void **state)
 		drop(&tables);
 		osr_net_free(&net);
 	}
+}
+
+/* All around: the same by each automorphism; the first two LIDs are those of blocks; more ways for a leaf than a block has. */
+static void test_all_around(void **state)
+{
+	unsigned n_served = 0;
+
+	for (unsigned i = 0; i < N_TREES * 2; i++) {
+		const char *what = trees[i % N_TREES],
+			   *engine = i / N_TREES % 2 ? "dmodk" : "dfsssp";
+		struct osr_net net = { 0 };
+		struct tables tables, blocks;
+		struct osr_diag diag;
+
+		assert_int_equal(topo_net(what, NULL, &net, &diag), OSR_OK);
+		shuffle(&net, i);
+		make(&net, engine, 3, osr_planes_exchange, &blocks);
+		make(&net, engine, 3, osr_planes_exchange_round, &tables);
+		assert_true(tables.st == OSR_OK || tables.st == OSR_NOT_APPLICABLE);
+		n_served += !tables.st;
+		if (!tables.st) {
+			const struct osr_fabric *fabric = &tables.fabric;
+
+			judge(&tables, 1, true, what);
+			OSR_EACH_DEST(d, fabric)
+				if (osr_plane_of(fabric, d) < 2)
+					assert_memory_equal(
+						tables.routing.lft + (size_t)d * fabric->n_switches,
+						blocks.routing.lft + (size_t)d * fabric->n_switches,
+						fabric->n_switches);
+			if (strstr(what, "w=1,3"))
+				assert_int_equal(fewest_ways(&tables), 3);
+		}
+		drop(&tables);
+		drop(&blocks);
+		osr_net_free(&net);
+	}
+	assert_true(n_served >= N_TREES);
 }
 
 /* Cables and top switches are missing. */
@@ -264,7 +306,7 @@ static void test_damaged(void **state)
 						  .keep_connected = true },
 			    &damaged);
 		shuffle(&damaged, i);
-		make(&damaged, "dfsssp", 1 + i % 2, &tables);
+		make(&damaged, "dfsssp", 1 + i % 2, osr_planes_exchange, &tables);
 		assert_true(tables.st == OSR_OK || tables.st == OSR_NOT_APPLICABLE);
 		if (!tables.st)
 			judge(&tables, 1.05, false, name);
@@ -496,4 +538,4 @@ static void test_faults(void **state)
 	assert_in_range(n_changed[1], 1, 6 * n_changed[0]);
 }
 
-TEST_PROGRAM(test_whole, test_damaged, test_best, test_faults)
+TEST_PROGRAM(test_whole, test_all_around, test_damaged, test_best, test_faults)

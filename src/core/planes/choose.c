@@ -47,6 +47,7 @@ static const struct choice {
 } choices[] = {
 	{ "mates", choose_mates },
 	{ "exchange", osr_planes_exchange },
+	{ "exchange all around", osr_planes_exchange_round },
 	{ "dimensions in reverse", osr_planes_reverse },
 };
 

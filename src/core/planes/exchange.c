@@ -164,12 +164,12 @@ static enum osr_status exchange_units(struct exchange *exchange, struct osr_diag
 	return OSR_OK;
 }
 
-static enum osr_status exchange_init(struct exchange *exchange, struct osr_diag *why)
+static enum osr_status exchange_init(struct exchange *exchange, bool round, struct osr_diag *why)
 {
 	const struct osr_fabric *fabric = exchange->fabric;
 	struct osr_arena *scratch = exchange->in->scratch;
 	size_t m = fabric->n_channels, n = fabric->n_switches, n_planes = exchange->in->mates.n;
-	enum osr_status st = osr_planes_places(exchange->in, &exchange->places, why);
+	enum osr_status st = osr_planes_places(exchange->in, round, &exchange->places, why);
 
 	if (!st)
 		st = exchange_units(exchange, why);
@@ -266,11 +266,11 @@ static bool exchange_is_exact(const struct exchange *exchange)
 		const uint32_t *image = exchange->places.image + (size_t)k * fabric->n_channels;
 
 		OSR_EACH_SWITCH(v, fabric)
-			if (fabric->sw_sources[v] ? to[v] != v
-						  : to[v] == OSR_NONE || to[to[v]] != v)
+			if (to[v] == OSR_NONE || (fabric->sw_sources[v] && to[v] != v))
 				return false;
 		for (uint32_t c = 0; c < fabric->n_channels; c++) {
-			if (image[c] == OSR_NONE || seen[image[c]] == k)
+			if (image[c] == OSR_NONE || seen[image[c]] == k ||
+			    to[fabric->chan_src[image[c]]] != fabric->chan_src[c])
 				return false;
 			seen[image[c]] = k;
 		}
@@ -436,8 +436,8 @@ static void exchange_write(const struct exchange *exchange, struct planes_offer 
 	}
 }
 
-enum osr_status osr_planes_exchange(const struct planes_in *in, struct planes_offer *offer,
-				    struct osr_diag *why)
+static enum osr_status exchange_make(const struct planes_in *in, bool round,
+				     struct planes_offer *offer, struct osr_diag *why)
 {
 	const struct osr_routing *plane0 = in->plane0;
 	const struct osr_fabric *fabric = in->fabric;
@@ -455,11 +455,13 @@ enum osr_status osr_planes_exchange(const struct planes_in *in, struct planes_of
 		return OSR_NOMEM;
 	memcpy(tree_of, in->mates.tree_of, fabric->n_dests * sizeof(*tree_of));
 	memcpy(kind, in->mates.kind, in->mates.n * sizeof(*kind));
-	st = exchange_init(&exchange, why);
+	st = exchange_init(&exchange, round, why);
 	if (st)
 		return st;
 	if (exchange_is_exact(&exchange) && exchange_rises(&exchange))
 		exchange_all(&exchange);
+	else if (round)
+		st = osr_fail(why, OSR_NOT_APPLICABLE, "the tree is not whole");
 	else
 		st = exchange_damaged(&exchange, why);
 	if (st)
@@ -467,4 +469,20 @@ enum osr_status osr_planes_exchange(const struct planes_in *in, struct planes_of
 	exchange_write(&exchange, offer);
 	offer->first.rank = exchange.turns.order.rank;
 	return OSR_OK;
+}
+
+enum osr_status osr_planes_exchange(const struct planes_in *in, struct planes_offer *offer,
+				    struct osr_diag *why)
+{
+	return exchange_make(in, false, offer, why);
+}
+
+enum osr_status osr_planes_exchange_round(const struct planes_in *in, struct planes_offer *offer,
+					  struct osr_diag *why)
+{
+	enum osr_status st = exchange_make(in, true, offer, why);
+
+	if (st == OSR_NOT_APPLICABLE)
+		why->text[0] = '\0';
+	return st;
 }

@@ -12,6 +12,9 @@
  * n))-th, so that flows which share a channel in one plane share one in all of them. In the planes
  * that are left over the second choices on the way up (digit b_3) change places in the same way
  * besides, then parallel cables.
+ *
+ * Groups of a whole tree that are no multiple of the planes can also go round, pair by pair: then
+ * those of small blocks share their flows with all others.
  */
 #include "planes_private.h"
 
@@ -39,8 +42,8 @@ struct finder {
 	int64_t *cost,
 		*joint; /* [n * n] of two groups, and of two blocks: below 0 they are alike */
 	/* [n_switches] */
-	uint32_t *to,
-		*turn; /* whose place a switch takes; what the numbers of parallel cables are xored with */
+	uint32_t *to, *there; /* whose place a switch takes; who takes its place */
+	uint32_t *turn;       /* what the numbers of parallel cables are xored with */
 	int64_t *amount; /* Gb/s; 0 between uses */
 };
 
@@ -212,19 +215,67 @@ static uint32_t digit_in_place(const struct finder *finder, uint32_t tree, uint3
 	return other;
 }
 
+/* The planes from which on small blocks are so small that to go round serves better. */
+#define ROUND 8
+
+/* Does a group come round to others than those of a block? */
+static bool goes_round(const struct finder *finder, uint32_t n_planes)
+{
+	bool any = false;
+
+	for (uint32_t tree = 0; tree < finder->pgft.n_trees; tree++)
+		any |= finder->pgft.tree[tree].h > 1 && finder->pgft.tree[tree].w[2] % n_planes;
+	return any && n_planes >= ROUND;
+}
+
+/* Of n groups: 2q places on in planes 2q and 2q + 1, and there the other one of the pair in the second. */
+static uint32_t digit_on(uint32_t digit, uint32_t n, uint32_t k)
+{
+	digit = (digit + k / 2 * 2) % n;
+	return (digit | 1) < n ? digit ^ (k & 1) : digit;
+}
+
+/* The inverse. */
+static uint32_t digit_back(uint32_t digit, uint32_t n, uint32_t k)
+{
+	if ((digit | 1) < n)
+		digit ^= k & 1;
+	return (digit + n - k / 2 * 2 % n) % n;
+}
+
+static void place_switches_round(struct finder *finder, uint32_t k)
+{
+	OSR_EACH_SWITCH(v, finder->fabric) {
+		uint32_t tree = finder->pgft.sw_tree[v];
+		uint32_t digit = tree == OSR_NONE ? OSR_NONE : digit_of(finder, tree, v), n, on;
+
+		finder->to[v] = finder->there[v] = v;
+		finder->turn[v] = 0;
+		if (digit == OSR_NONE)
+			continue;
+		n = finder->pgft.tree[tree].w[2];
+		on = digit_on(digit, n, k);
+		/* Where a group has no other one beside it, its second choices change places. */
+		finder->to[v] = switch_at(finder, v, digit_back(digit, n, k),
+					  (digit | 1) < n ? 0 : k & 1);
+		finder->there[v] = switch_at(finder, v, on, (on | 1) < n ? 0 : k & 1);
+	}
+}
+
 static void place_switches(struct finder *finder, uint32_t k)
 {
 	OSR_EACH_SWITCH(v, finder->fabric) {
 		uint32_t tree = finder->pgft.sw_tree[v];
 		uint32_t digit = tree == OSR_NONE ? OSR_NONE : digit_of(finder, tree, v), second;
 
-		finder->to[v] = v;
+		finder->to[v] = finder->there[v] = v;
 		finder->turn[v] = 0;
 		if (digit == OSR_NONE)
 			continue;
 		second = k / finder->group[finder->row[tree] + digit].size;
 		finder->to[v] =
 			switch_at(finder, v, digit_in_place(finder, tree, digit, k), second);
+		finder->there[v] = finder->to[v];
 		finder->turn[v] = second / second_choices(&finder->pgft.tree[tree]);
 	}
 }
@@ -248,12 +299,12 @@ static uint32_t channel_in_place(const struct finder *finder, uint32_t c)
 	uint32_t v = fabric->chan_src[c], u = fabric->chan_dst[c], n = count_parallel(finder, c, c);
 	uint32_t turned = n ^ (finder->turn[v] | finder->turn[u]);
 
-	if (finder->to[v] == OSR_NONE || finder->to[u] == OSR_NONE)
+	if (finder->there[v] == OSR_NONE || finder->there[u] == OSR_NONE)
 		return OSR_NONE;
 	if (turned < count_parallel(finder, c, fabric->chan_row[v + 1]))
 		n = turned;
-	OSR_EACH_CHANNEL(o, fabric, finder->to[v]) {
-		if (fabric->chan_dst[o] != finder->to[u] ||
+	OSR_EACH_CHANNEL(o, fabric, finder->there[v]) {
+		if (fabric->chan_dst[o] != finder->there[u] ||
 		    fabric->chan_rate[o] != fabric->chan_rate[c])
 			continue;
 		if (!n--)
@@ -262,8 +313,8 @@ static uint32_t channel_in_place(const struct finder *finder, uint32_t c)
 	return OSR_NONE;
 }
 
-enum osr_status osr_planes_places(const struct planes_in *in, struct planes_places *places,
-				  struct osr_diag *why)
+enum osr_status osr_planes_places(const struct planes_in *in, bool round,
+				  struct planes_places *places, struct osr_diag *why)
 {
 	const struct osr_pgft_options any = { .max_missing = 100 };
 	const struct osr_fabric *fabric = in->first;
@@ -273,6 +324,8 @@ enum osr_status osr_planes_places(const struct planes_in *in, struct planes_plac
 	uint32_t n_groups = 0;
 	enum osr_status st = osr_pgft_find(fabric, &any, scratch, &finder.pgft, why);
 
+	if (!st && round && !goes_round(&finder, in->mates.n))
+		st = osr_fail(why, OSR_NOT_APPLICABLE, "blocks are large enough");
 	if (st)
 		return st;
 	finder.row = osr_calloc(scratch, finder.pgft.n_trees, sizeof(*finder.row));
@@ -288,6 +341,7 @@ enum osr_status osr_planes_places(const struct planes_in *in, struct planes_plac
 	finder.cost = osr_alloc(scratch, most * most, sizeof(*finder.cost));
 	finder.joint = osr_alloc(scratch, most * most, sizeof(*finder.joint));
 	finder.amount = osr_calloc(scratch, n, sizeof(*finder.amount));
+	finder.there = osr_alloc(scratch, n, sizeof(*finder.there));
 	finder.turn = osr_alloc(scratch, n, sizeof(*finder.turn));
 	places->to = osr_alloc(scratch, n * in->mates.n, sizeof(*places->to));
 	places->image = osr_alloc(scratch, m * in->mates.n, sizeof(*places->image));
@@ -296,14 +350,19 @@ enum osr_status osr_planes_places(const struct planes_in *in, struct planes_plac
 	finder.to = places->to;
 	OSR_EACH_SWITCH(v, fabric)
 		finder.to[v] = v;
-	for (uint32_t tree = 0; tree < finder.pgft.n_trees; tree++)
+	for (uint32_t tree = 0; tree < finder.pgft.n_trees && !round; tree++)
 		if (finder.pgft.tree[tree].h > 1)
 			find_blocks(&finder, tree, in->mates.n);
+	if (round)
+		finder.most = in->mates.n;
 	places->n = finder.most < in->mates.n ? finder.most : in->mates.n;
 	places->level = finder.pgft.sw_level;
 	for (uint32_t k = 0; k < places->n; k++) {
 		finder.to = places->to + k * n;
-		place_switches(&finder, k);
+		if (round)
+			place_switches_round(&finder, k);
+		else
+			place_switches(&finder, k);
 		for (uint32_t c = 0; c < m; c++)
 			places->image[k * m + c] = channel_in_place(&finder, c);
 	}

@@ -42,8 +42,9 @@ struct planes_places {
 	/* [n * n_channels] the channel in the place; OSR_NONE: there is no such cable */
 	uint32_t *image;
 };
-enum osr_status osr_planes_places(const struct planes_in *in, struct planes_places *places,
-				  struct osr_diag *why);
+/* `round`: in pairs around the tree, else in blocks. */
+enum osr_status osr_planes_places(const struct planes_in *in, bool round,
+				  struct planes_places *places, struct osr_diag *why);
 
 /* turns.c: the turns of trees on one lane, in one order. */
 struct planes_turns {
@@ -72,6 +73,8 @@ bool osr_planes_turns_add(struct planes_turns *turns, bool host);
  */
 enum osr_status osr_planes_exchange(const struct planes_in *in, struct planes_offer *offer,
 				    struct osr_diag *why);
+enum osr_status osr_planes_exchange_round(const struct planes_in *in, struct planes_offer *offer,
+					  struct osr_diag *why);
 enum osr_status osr_planes_reverse(const struct planes_in *in, struct planes_offer *offer,
 				   struct osr_diag *why);
 
