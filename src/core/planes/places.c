@@ -44,7 +44,7 @@ struct finder {
 	/* [n_switches] */
 	uint32_t *to, *there; /* whose place a switch takes; who takes its place */
 	uint32_t *turn;       /* what the numbers of parallel cables are xored with */
-	int64_t *amount; /* Gb/s; 0 between uses */
+	int64_t *amount;      /* Gb/s; 0 between uses */
 };
 
 /* The digit of a switch, or OSR_NONE: it is a leaf, or in no tree, or in another one. */
@@ -256,8 +256,8 @@ static void place_switches_round(struct finder *finder, uint32_t k)
 		n = finder->pgft.tree[tree].w[2];
 		on = digit_on(digit, n, k);
 		/* Where a group has no other one beside it, its second choices change places. */
-		finder->to[v] = switch_at(finder, v, digit_back(digit, n, k),
-					  (digit | 1) < n ? 0 : k & 1);
+		finder->to[v] =
+			switch_at(finder, v, digit_back(digit, n, k), (digit | 1) < n ? 0 : k & 1);
 		finder->there[v] = switch_at(finder, v, on, (on | 1) < n ? 0 : k & 1);
 	}
 }
