@@ -309,7 +309,7 @@ static void test_damaged(void **state)
 		make(&damaged, "dfsssp", 1 + i % 2, osr_planes_exchange, &tables);
 		assert_true(tables.st == OSR_OK || tables.st == OSR_NOT_APPLICABLE);
 		if (!tables.st)
-			judge(&tables, 1.05, false, name);
+			judge(&tables, 1.3, false, name);
 		n_served += !tables.st;
 		drop(&tables);
 		osr_net_free(&net);

@@ -20,7 +20,7 @@
 #include "core/route/tree.h"
 
 #define ALLOWED 103 /* percent of plane 0's largest load up to which branches stay where they are */
-#define EXCESS 105  /* percent of plane 0's largest load that a plane may carry */
+#define EXCESS 130  /* percent of plane 0's largest load that a plane may carry */
 #define UNIT 64     /* that a route weighs on the fastest channel, where rates differ */
 #define TALLEST 32  /* more than twice the levels of any tree */
 
