@@ -47,7 +47,10 @@ enum osr_transition {
 	OSR_TRANSITION_ROUNDS, /* the same, but not in two rounds; osr_routing.withdrawn */
 };
 
-/* What stable re-routing did; see repair.h. */
+/*
+ * What stable re-routing did; see repair.h. Trees and moves are those of first LIDs, which alone are
+ * repaired (planes.h).
+ */
 struct osr_stable {
 	bool kept;         /* made from the previous result */
 	bool new_baseline; /* the next repair starts from this result, not from its baseline */

@@ -247,7 +247,7 @@ static void test_whole(void **state)
 	}
 }
 
-/* All around: the same by each automorphism; the first two LIDs are those of blocks; more ways for a leaf than a block has. */
+/* All around: the same loads elsewhere; the first two LIDs are those of blocks; more ways than a block has. */
 static void test_all_around(void **state)
 {
 	unsigned n_served = 0;

@@ -228,7 +228,7 @@ static bool goes_round(const struct finder *finder, uint32_t n_planes)
 	return any && n_planes >= ROUND;
 }
 
-/* Of n groups: 2q places on in planes 2q and 2q + 1, and there the other one of the pair in the second. */
+/* Of n groups: 2q places on in planes 2q and 2q + 1; in the second the other one of the pair there. */
 static uint32_t digit_on(uint32_t digit, uint32_t n, uint32_t k)
 {
 	digit = (digit + k / 2 * 2) % n;

@@ -8,8 +8,7 @@
  * Both together close cycles on one lane. So a lane goes with a turn:
  *	FIRST	what hosts send
  *	UP	turns to a later dimension, and those of multicast within one
- *	DOWN    turns to an earlier dimension. With two dimensions these end at their LID, and UP serves
- *	them, too
+ *	DOWN	turns to an earlier dimension; with two dimensions UP serves, for these end there
  * All rise in the order FIRST, DOWN, UP: unicast keeps to UP or to DOWN. Multicast comes to the
  * middle of its tree down the dimensions and leaves it up (dor.c). Any SL is safe, as in plane 0.
  */
@@ -27,11 +26,11 @@ struct reverse {
 	const struct osr_fabric *fabric; /* with the first LIDs */
 	struct osr_product product;
 	uint8_t n_lanes;
-	uint32_t *host,
-		*row; /* hosts of switch s, or its port 0, as dests: host[row[s]] .. host[row[s + 1] - 1] */
+	uint32_t *host; /* dests: those of switch s, or its port 0, from row[s] to row[s + 1] - 1 */
+	uint32_t *row;
 	uint8_t *lft; /* [n_dests * n_switches] in reverse */
-	uint32_t *
-		last; /* [n_switches] by which channel the route from there arrives; OSR_NONE: not known */
+	uint32_t
+		*last; /* [n_switches] by which channel the route from there arrives, or OSR_NONE */
 };
 
 /*
