@@ -184,7 +184,7 @@ static void test_faults(void **state)
 
 		make(shapes[i].what, i, 1, request, &arena, &whole);
 		faults_new(&faults, &whole.fabric);
-		for (uint32_t c = 0; c < whole.fabric.n_channels; c += 5) {
+		for (uint32_t c = 0; c < whole.fabric.n_channels; c += 17) {
 			struct osr_arena mine = { 0 };
 			struct osr_result now = { .confirmed = false }, again = now;
 			struct osr_sweep sweep;
