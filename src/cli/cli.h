@@ -181,6 +181,12 @@ extern const struct cli_spec pool_spec;
 uint32_t cli_n_threads(const struct cli_pool *pool, uint64_t n_jobs);
 
 /*
+ * What is under way and how far it is, from one thread at a time: on a terminal a bar, elsewhere a line on
+ * standard error after 5 seconds, then after twice as long again and again. done == all ends it.
+ */
+void cli_progress(const char *what, uint64_t done, uint64_t all);
+
+/*
  * work(ctx, part, i) for every i below n; each must write to what belongs to its i only, or to its
  * part, of which several work at once. Before it take(ctx, part), unless that is NULL: one after
  * the other, in the order of i. A failure ends it: that of the lowest i is told, and all below it

@@ -319,7 +319,7 @@ static enum osr_status write_junit(const struct args *args, const struct outcome
 static const struct out_field head_fields[] = {
 	CLI_INPUT_FIELDS,
 	CLI_SUBJECTS_FIELDS,
-	{ "engine", NULL, OUT_TEXT, 0 },
+	{ "engine", NULL, OUT_TEXT },
 	CLI_TABLES_FIELDS,
 	{ "check_ms.cpu", NULL, OUT_REAL, 1 },
 	{ "check_ms.wall", NULL, OUT_REAL, 1 },
@@ -368,17 +368,17 @@ static const struct out_field verdict_fields[] = {
 };
 
 static const struct out_field fault_fields[] = {
-	{ "kind", "fault", OUT_TEXT, 0 },
-	{ "switch", NULL, OUT_TEXT, 0 },
-	{ "guid", NULL, OUT_GUID, 0 },
-	{ "in", NULL, OUT_COUNT, 0 },
-	{ "out", NULL, OUT_COUNT, 0 },
-	{ "lid", NULL, OUT_COUNT, 0 },
-	{ "end_port", NULL, OUT_TEXT, 0 },
-	{ "sl", NULL, OUT_COUNT, 0 },
-	{ "vl", NULL, OUT_COUNT, 0 },
-	{ "hosts", NULL, OUT_COUNT, 0 },
-	{ "message", "what is wrong", OUT_TEXT, 0 },
+	{ "kind", "fault", OUT_TEXT },
+	{ "switch", NULL, OUT_TEXT },
+	{ "guid", NULL, OUT_GUID },
+	{ "in", NULL, OUT_COUNT },
+	{ "out", NULL, OUT_COUNT },
+	{ "lid", NULL, OUT_COUNT },
+	{ "end_port", NULL, OUT_TEXT },
+	{ "sl", NULL, OUT_COUNT },
+	{ "vl", NULL, OUT_COUNT },
+	{ "hosts", NULL, OUT_COUNT },
+	{ "message", "what is wrong", OUT_TEXT },
 	{ 0 },
 };
 
@@ -623,6 +623,33 @@ static bool has_alarm(const struct args *args, const struct outcome *outcome)
 	return !met;
 }
 
+/*
+ * The subnet administrator has to serve a whole fabric: it is asked for SLs only where some answer is not proven for
+ * all of them, or they are to be kept.
+ */
+static enum osr_status verify_live(struct args *args, struct outcome *outcome)
+{
+	const uint32_t all = OSR_REQUIRED | 1u << OSR_ASK_REPLIES | 1u << OSR_ASK_ANY_SL;
+	struct cli_run *run = &args->run;
+	struct cli_reading *how = &run->who.how;
+	bool is_first = run->in.is_live && !run->is_engine && how->sls.sa == CLI_SA_AUTO &&
+			how->sl < 0 && !args->keep.save && !args->keep.dump.dir;
+	enum osr_status st;
+
+	if (is_first)
+		how->sls.sa = CLI_SA_NONE;
+	st = cli_run_tables(run);
+	if (!st)
+		st = check_verify_tables(args, outcome);
+	if (st || !is_first || osr_verdict_of(&outcome->verdicts.all, all, NULL) == OSR_PROVEN)
+		return st;
+	how->sls.sa = CLI_SA_AUTO;
+	cli_tables_free(&run->tables);
+	cli_tables_make(&run->who, 0, &run->in.fabric, NULL, &run->tables);
+	run->diag = run->tables.diag;
+	return run->tables.st ? run->tables.st : check_verify_tables(args, outcome);
+}
+
 static enum osr_status check_work(void *args)
 {
 	struct args *a = args;
@@ -634,17 +661,14 @@ static enum osr_status check_work(void *args)
 
 	if (!st)
 		st = cli_keep_ready(&a->keep, &a->run.who, diag);
-	if (!st)
-		st = cli_run_tables(&a->run);
-	if (!st)
-		st = cli_keep_tables(&a->keep, &a->run.who, 0, &a->run.tables, &a->run.out, diag);
-
 	if (!st && a->run.is_engine && a->run.who.how.sl >= 0)
 		st = osr_fail(diag, OSR_INVAL,
 			      "--sl is for tables that are read: route --save=FILE "
 			      "and check --tables=FILE");
 	if (!st)
-		st = check_verify_tables(a, &outcome);
+		st = verify_live(a, &outcome);
+	if (!st)
+		st = cli_keep_tables(&a->keep, &a->run.who, 0, &a->run.tables, &a->run.out, diag);
 	if (st)
 		return st;
 	judge(a, &outcome);

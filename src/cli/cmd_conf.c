@@ -17,15 +17,14 @@
 #include "cli/source.h"
 
 static const struct out_field engine_fields[] = {
-	{ "engine", NULL, OUT_TEXT, 0 },    { "summary", NULL, OUT_TEXT, 0 },
-	{ "reference", NULL, OUT_TEXT, 0 }, { "deadlock_free", NULL, OUT_BOOL, 0 },
-	{ "minimal", NULL, OUT_BOOL, 0 },   { 0 },
+	{ "engine", NULL, OUT_TEXT },    { "summary", NULL, OUT_TEXT },
+	{ "reference", NULL, OUT_TEXT }, { "deadlock_free", NULL, OUT_BOOL },
+	{ "minimal", NULL, OUT_BOOL },   { 0 },
 };
 
 static const struct out_field engine_option_fields[] = {
-	{ "engine", NULL, OUT_TEXT, 0 },  { "option", NULL, OUT_TEXT, 0 },
-	{ "default", NULL, OUT_TEXT, 0 }, { "values", NULL, OUT_TEXT, 0 },
-	{ "help", NULL, OUT_TEXT, 0 },    { 0 },
+	{ "engine", NULL, OUT_TEXT }, { "option", NULL, OUT_TEXT }, { "default", NULL, OUT_TEXT },
+	{ "values", NULL, OUT_TEXT }, { "help", NULL, OUT_TEXT },   { 0 },
 };
 
 /* People get paragraphs; a table would be too wide for them. */
@@ -85,16 +84,16 @@ struct args {
 	bool check, list;
 };
 
-static const struct out_field head_fields[] = { { "config", NULL, OUT_TEXT, 0 },
-						{ "opensm_conf", NULL, OUT_TEXT, 0 },
-						{ "engine", NULL, OUT_TEXT, 0 },
-						{ "good", NULL, OUT_BOOL, 0 },
+static const struct out_field head_fields[] = { { "config", NULL, OUT_TEXT },
+						{ "opensm_conf", NULL, OUT_TEXT },
+						{ "engine", NULL, OUT_TEXT },
+						{ "good", NULL, OUT_BOOL },
 						{ 0 } };
 
-static const struct out_field option_fields[] = { { "section", "section", OUT_TEXT, 0 },
-						  { "option", "option", OUT_TEXT, 0 },
-						  { "value", "value", OUT_TEXT, 0 },
-						  { "default", "default", OUT_TEXT, 0 },
+static const struct out_field option_fields[] = { { "section", "section", OUT_TEXT },
+						  { "option", "option", OUT_TEXT },
+						  { "value", "value", OUT_TEXT },
+						  { "default", "default", OUT_TEXT },
 						  { 0 } };
 
 static const struct out_section sections[] = { { "summary", OUT_HEAD, head_fields },

@@ -15,6 +15,8 @@
 
 #include <jansson.h>
 
+#define FEW_HOSTS 3 /* that load one of the busiest cables */
+
 struct args {
 	struct cli_run run;
 	bool one_way;
@@ -92,42 +94,28 @@ static const struct out_field node_fields[] = {
 	{ "type", "type", OUT_TEXT },
 	{ "guid", "node GUID", OUT_GUID },
 	{ "lids", "LIDs", OUT_TEXT },
-	{ "ports", "ports", OUT_COUNT },
+	{ "ports", NULL, OUT_COUNT },
 	{ "cables", "cables", OUT_COUNT },
 	{ "hosts", "hosts", OUT_COUNT },
-	{ "state", "state", OUT_TEXT },
+	{ "state", NULL, OUT_TEXT },
 	{ "node", "node", OUT_TEXT },
 	{ 0 },
 };
 
 static const struct out_field port_fields[] = {
-	{ "node", "node", OUT_TEXT },      { "port", "port", OUT_COUNT },
-	{ "guid", "port GUID", OUT_GUID }, { "lids", "LIDs", OUT_TEXT },
-	{ "rate", "rate", OUT_TEXT },      { "out", "routes out", OUT_COUNT },
-	{ "in", "in", OUT_COUNT },         { "state", "state", OUT_TEXT },
-	{ "to", "cable to", OUT_TEXT },    { 0 },
-};
-
-static const struct out_field busiest_fields[] = {
-	{ "routes", "routes", OUT_COUNT },
-	CLI_CABLE_FIELDS,
-	{ "senders", "of hosts (routes of each)", OUT_TEXT },
-	{ "receivers", "to hosts", OUT_TEXT },
-	{ 0 },
+	{ "node", "node", OUT_TEXT },   { "port", "port", OUT_COUNT },
+	{ "guid", NULL, OUT_GUID },     { "lids", "LIDs", OUT_TEXT },
+	{ "rate", "rate", OUT_TEXT },   { "out", "out", OUT_COUNT },
+	{ "in", "in", OUT_COUNT },      { "state", "state", OUT_TEXT },
+	{ "to", "cable to", OUT_TEXT }, { 0 },
 };
 
 static const struct out_section sections[] = {
-	{ "summary", OUT_HEAD, head_fields },
-	{ "paths", OUT_ROWS, path_fields },
-	{ "hops", OUT_ROWS, hop_fields },
-	{ "directions", OUT_ROWS, direction_fields },
-	{ "hosts", OUT_ROWS, host_fields },
-	{ "pairs", OUT_ROWS, pair_fields },
-	{ "cables", OUT_ROWS, cable_fields },
-	{ "nodes", OUT_ROWS, node_fields },
-	{ "ports", OUT_ROWS, port_fields },
-	{ "busiest", OUT_ROWS, busiest_fields },
-	{ 0 },
+	{ "summary", OUT_HEAD, head_fields }, { "paths", OUT_ROWS, path_fields },
+	{ "hops", OUT_ROWS, hop_fields },     { "directions", OUT_ROWS, direction_fields },
+	{ "hosts", OUT_ROWS, host_fields },   { "pairs", OUT_ROWS, pair_fields },
+	{ "cables", OUT_ROWS, cable_fields }, { "nodes", OUT_ROWS, node_fields },
+	{ "ports", OUT_ROWS, port_fields },   { 0 },
 };
 
 /* ---- following a route ---------------------------------------------------------------------- */
@@ -269,8 +257,7 @@ static void count_pair(struct direction *direction, uint32_t from, uint32_t dest
 	direction->n_routes++;
 	direction->to[from]++;
 	direction->from[to]++;
-	if (!direction->number ||
-	    (direction->args->max && direction->n_pairs_said >= direction->args->max))
+	if (direction->args->max && direction->n_pairs_said >= direction->args->max)
 		return;
 	direction->n_pairs_said++;
 	OUT_ADD(&direction->args->run.out, "pairs", direction->number, fabric->dest_lid[dest],
@@ -294,13 +281,16 @@ static uint32_t say_hosts(struct direction *direction, const char *role, const u
 {
 	const struct osr_fabric *fabric = &direction->args->run.in.fabric;
 	uint32_t n = rank_uses(count, fabric->n_terminals, use), max = direction->args->max;
+	bool few = direction->args->alone;
 	char name[32];
+
+	max = few ? FEW_HOSTS : max;
 
 	for (uint32_t i = 0; i < n && (!max || i < max); i++)
 		OUT_ADD(&direction->args->run.out, "hosts", direction->number, role,
 			count[use[i].index], fabric->term_lid[use[i].index],
 			osr_terminal_name(fabric, use[i].index, name));
-	if (max && n > max)
+	if (max && n > max && !few)
 		out_note(&direction->args->run.out, "direction %u: %u of %u %ss are listed (--max)",
 			 direction->number, max, n, role);
 	return n;
@@ -562,6 +552,7 @@ static void say_node(struct args *args, const struct loads *loads, const json_t 
 	const struct osr_net *net = &args->run.in.net;
 	const struct osr_net_node *is = &net->nodes[node];
 	uint32_t s = osr_fabric_switch_by_guid(&args->run.in.fabric, is->guid), n_cables = 0;
+	const char *state = state_of(parts, is->guid, 0);
 	char lids[32];
 
 	for (uint32_t p = is->port_row + 1; p <= is->port_row + is->n_ports; p++) {
@@ -572,66 +563,33 @@ static void say_node(struct args *args, const struct loads *loads, const json_t 
 	}
 	OUT_ADD(&args->run.out, "nodes", types[is->type], is->guid,
 		lids_text(&net->ports[is->port_row], lids), is->n_ports, n_cables,
-		s == OSR_NONE ? OUT_NO_COUNT : args->run.in.fabric.sw_sources[s],
-		state_of(parts, is->guid, 0), osr_net_shown(net, node));
+		s == OSR_NONE ? OUT_NO_COUNT : args->run.in.fabric.sw_sources[s], state,
+		osr_net_shown(net, node));
+	if (state)
+		out_note(&args->run.out, "%s is %s", osr_net_shown(net, node), state);
 }
 
-/* "h1 (36), h2 (36), h3 (36) and 33 more" */
-static void hosts_text(const struct osr_fabric *fabric, const uint64_t *count,
-		       struct osr_keyed *use, char text[256])
-{
-	uint32_t n = rank_uses(count, fabric->n_terminals, use);
-	size_t used = 0;
-	char name[32];
-
-	for (uint32_t i = 0; i < n && i < 3; i++)
-		used += (size_t)snprintf(text + used, 256 - used, "%s%.60s (%llu)", i ? ", " : "",
-					 osr_terminal_name(fabric, use[i].index, name),
-					 (unsigned long long)count[use[i].index]);
-	if (n > 3)
-		snprintf(text + used, 256 - used, " and %u more", n - 3);
-}
-
+/* Each with a few of the hosts that load it. */
 static enum osr_status say_busiest(struct args *args, const struct loads *loads)
 {
 	const struct osr_fabric *fabric = &args->run.in.fabric;
 	const struct osr_net *net = &args->run.in.net;
-	struct osr_arena *scratch = &args->run.scratch;
-	size_t n_terminals = fabric->n_terminals;
-	struct osr_keyed *use = osr_alloc(scratch, fabric->n_channels, sizeof(*use));
-	struct osr_keyed *hosts = osr_alloc(scratch, n_terminals, sizeof(*hosts));
+	struct osr_keyed *use = osr_alloc(&args->run.scratch, fabric->n_channels, sizeof(*use));
 	struct osr_keyed *node = osr_net_by_guid(net);
 	enum osr_status st =
-		osr_arena_failed(scratch, &args->run.diag) || !node ? OSR_NOMEM : OSR_OK;
-	uint32_t n = st ? 0 : rank_uses(loads->channel, fabric->n_channels, use);
-	char from[256] = "", to[256] = "", x[32], y[32];
+		osr_arena_failed(&args->run.scratch, &args->run.diag) || !node ? OSR_NOMEM : OSR_OK;
+	uint32_t n = st ? 0 : rank_uses(loads->channel, fabric->n_channels, use), i;
 
-	for (uint32_t i = 0; i < n && (!args->max || i < args->max) && !st; i++) {
-		uint32_t c = use[i].index, s = fabric->chan_src[c];
-		uint32_t at = osr_keyed_at(node, net->n_nodes, fabric->sw_guid[s]);
-		struct direction cable = {
-			.args = args,
-			.to = osr_calloc(scratch, n_terminals, sizeof(*cable.to)),
-			.from = osr_calloc(scratch, n_terminals, sizeof(*cable.from))
-		};
+	for (i = 0; i < n && (!args->max || i < args->max) && !st; i++) {
+		uint64_t guid = fabric->sw_guid[fabric->chan_src[use[i].index]];
+		uint32_t at = osr_keyed_at(node, net->n_nodes, guid);
 
-		st = osr_arena_failed(scratch, &args->run.diag)
-			     ? OSR_NOMEM
-			     : look(&cable, osr_net_port(net, node[at].index, fabric->chan_port[c]),
-				    &args->run.diag);
-		if (st)
-			break;
-		hosts_text(fabric, cable.to, hosts, from);
-		hosts_text(fabric, cable.from, hosts, to);
-		OUT_ADD(&args->run.out, "busiest", loads->channel[c]);
-		cli_say_cable(&args->run.out, osr_switch_name(fabric, s, x), fabric->chan_port[c],
-			      osr_switch_name(fabric, fabric->chan_dst[c], y),
-			      fabric->chan_port[fabric->chan_rev[c]]);
-		out_text(&args->run.out, "senders", from);
-		out_text(&args->run.out, "receivers", to);
+		st = one_direction(
+			args, i + 1,
+			osr_net_port(net, node[at].index, fabric->chan_port[use[i].index]));
 	}
-	if (args->max && n > args->max)
-		out_note(&args->run.out, "%u of %u channels are listed (--max)", args->max, n);
+	if (i < n)
+		out_note(&args->run.out, "%u of %u channels are listed (--max)", i, n);
 	free(node);
 	return st;
 }
@@ -652,6 +610,7 @@ static enum osr_status say_alone(struct args *args)
 	count_loads(&args->run, &loads);
 	if (!args->run.word[0])
 		return say_busiest(args, &loads);
+	out_head(&args->run.out, "routes between hosts by each cable, out of the node and in");
 	/* Of the subnet manager on this machine, if that is the one. */
 	parts = args->run.in.is_live ? cli_sm_parts() : NULL;
 	for (uint32_t i = 0; i < args->ends.names.n_hits; i++)
@@ -774,8 +733,10 @@ static enum osr_status name_one(struct args *args)
 	if (!st && word)
 		st = osr_names_host(&args->ends.names, word, OSR_NAME_ANY, &port, &args->run.diag);
 	if (!st && colon && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")] &&
-	    strncmp(word, "lid:", 4) != 0)
+	    strncmp(word, "lid:", 4) != 0) {
 		args->via = word;
+		args->alone = false;
+	}
 	return st;
 }
 
@@ -827,7 +788,7 @@ static enum osr_status path_work(void *args)
 		st = one_direction(a, 2, a->run.in.net.ports[port].peer);
 	if (!st && a->hosts)
 		st = path_hosts(a);
-	if (!st && a->alone && !a->via)
+	if (!st && a->alone)
 		st = say_alone(a);
 	for (uint64_t i = 0; i < a->n_pairs && !a->hosts; i++)
 		if (!say_path(&a->run, a->pair[i].term, a->pair[i].dest))

@@ -3,11 +3,9 @@
  * Routes a fabric, or reads tables, and measures both: several engines and files are columns; or
  * writes a page about them.
  */
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 

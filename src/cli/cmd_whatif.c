@@ -16,6 +16,7 @@
 
 #define MAX_FAULTS 64
 #define LABEL_SIZE 512
+#define LONG_SECONDS 10
 
 /*
  * What is to fail, as the command line says it: cables and switches by name, each in turn, or a
@@ -386,7 +387,7 @@ static enum osr_status run_case(void *ctx, uint32_t thread, uint32_t k, struct o
 /* ---- what is said --------------------------------------------------------------------------- */
 
 static const struct out_field head_fields[] = {
-	CLI_INPUT_FIELDS, CLI_SUBJECTS_FIELDS, { "cases", NULL, OUT_COUNT, 0 }, { 0 }
+	CLI_INPUT_FIELDS, CLI_SUBJECTS_FIELDS, { "cases", NULL, OUT_COUNT }, { 0 }
 };
 
 /* Of a figure after the faults. */
@@ -422,16 +423,16 @@ static const struct out_field engine_fields[] = {
 	{ "transition_refuted", "  that can deadlock during the transition", OUT_COUNT, 0,
 	  OF(n_transition) },
 	{ "lost", "  with pairs that lose their path", OUT_COUNT, 0, OF(n_lost) },
-	{ "pairs", "pairs of hosts before", OUT_COUNT, 0 },
+	{ "pairs", "pairs of hosts before", OUT_COUNT },
 	TALLY("cut", "  ", "cut until the next sweep", cut),
 	TALLY("path", "  ", "with another path after it", path),
 	{ "entries", "LFT entries before", OUT_COUNT, 0, OF(n_entries) },
 	TALLY("entries_changed", "  ", "changed", entries),
 	TALLY("blocks", "  ", "in blocks of 64 LIDs", blocks),
-	{ "efi_before", "edge forwarding index before", OUT_COUNT, 0 },
+	{ "efi_before", "edge forwarding index before", OUT_COUNT },
 	TALLY("efi", "  ", "after", efi),
 	TALLY("longer", "", "routes longer than minimal after it", longer),
-	{ "vls_before", "VLs before", OUT_COUNT, 0 },
+	{ "vls_before", "VLs before", OUT_COUNT },
 	{ "vls_max", "  after, at most", OUT_COUNT, 0, OF(vls.max), IS_ROUTED },
 	{ "route_ms_before", "route, ms CPU, before", OUT_REAL, 1, OF(ms_before) },
 	{ "route_ms_mean", "  after, mean", OUT_REAL, 1, OF(ms), IS_ROUTED },
@@ -564,11 +565,29 @@ static int by_harm(const void *one, const void *other)
 	return x->number < y->number ? -1 : 1;
 }
 
+/* How long all cases will take, by the first one, if that is long. */
+static enum osr_status say_estimate(struct cases *cases, struct osr_diag *diag)
+{
+	uint32_t n = cases->args->faults.n_cases;
+	struct cli_stamp start = cli_now();
+	enum osr_status st = n > 1 ? run_case(cases, 0, 0, diag) : OSR_OK;
+	double seconds = cli_since(start).wall * n / cli_n_threads(&cases->args->pool, n) / 1e3;
+
+	if (!st && seconds > LONG_SECONDS)
+		fprintf(stderr,
+			"osmroutes: %u cases, which take about %.0f s; --links=1 --cases=100 takes "
+			"a "
+			"sample\n",
+			n, seconds);
+	return st;
+}
+
 static enum osr_status whatif(struct args *args, uint32_t i, struct osr_diag *diag)
 {
 	const char *engine = cli_subject_name(&args->run.who.item[i]);
 	struct found *found = calloc(args->faults.n_cases + 1, sizeof(*found));
 	struct cli_tables tables = { .st = OSR_OK };
+	struct cases cases = { .args = args, .engine = i, .before = &tables, .found = found };
 	uint32_t limit = args->max_listed;
 	enum osr_status st = found ? OSR_OK : OSR_NOMEM;
 
@@ -585,11 +604,10 @@ static enum osr_status whatif(struct args *args, uint32_t i, struct osr_diag *di
 		goto out;
 	}
 	if (!st)
-		st = cli_each(
-			&args->pool, engine, args->faults.n_cases, NULL, run_case,
-			&(struct cases){
-				.args = args, .engine = i, .before = &tables, .found = found },
-			diag);
+		st = say_estimate(&cases, diag);
+	if (!st)
+		st = cli_each(&args->pool, engine, args->faults.n_cases, NULL, run_case, &cases,
+			      diag);
 	if (st)
 		goto out;
 	whatif_say_engine(&args->run.out, engine, &tables, found, args->faults.n_cases);

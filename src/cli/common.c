@@ -131,6 +131,40 @@ uint32_t cli_n_threads(const struct cli_pool *pool, uint64_t n_jobs)
 /* ---- work by threads, with a progress bar -------------------------------------------------- */
 
 #define BAR 30
+#define BAR_MS 200
+#define FIRST_LINE_MS 5000 /* then each is twice as late as the one before */
+
+void cli_progress(const char *what, uint64_t done, uint64_t all)
+{
+	static const char *of; /* NULL: nothing is under way */
+	static double next, wait;
+	static bool bar;
+	bool is_terminal = isatty(STDERR_FILENO);
+	unsigned percent = all ? (unsigned)(done * 100 / all) : 100;
+	int filled = (int)(percent * BAR / 100);
+	double now = cli_wall_ms();
+
+	if (of != what) {
+		of = what;
+		wait = is_terminal ? BAR_MS : FIRST_LINE_MS;
+		next = now + wait;
+	}
+	if (done == all) {
+		of = NULL;
+		if (bar)
+			fprintf(stderr, "\r%*s\r", 40 + BAR + 12, "");
+		bar = false;
+	} else if (now >= next) {
+		bar = is_terminal;
+		if (bar)
+			fprintf(stderr, "\r%.40s [%.*s%*s] %3u %%", what, filled,
+				"##############################", BAR - filled, "", percent);
+		else
+			fprintf(stderr, "osmroutes: %.40s: %u %%\n", what, percent);
+		wait *= bar ? 1 : 2;
+		next = now + wait;
+	}
+}
 
 struct each {
 	pthread_mutex_t lock;
@@ -139,9 +173,7 @@ struct each {
 	void *ctx;
 	uint32_t n, n_taken;
 	const char *what; /* the progress bar says so */
-	bool shown;
-	double last;     /* ms on the wall */
-	uint32_t failed; /* the lowest that did, n if none */
+	uint32_t failed;  /* the lowest that did, n if none */
 	enum osr_status st;
 	struct osr_diag diag;
 };
@@ -155,20 +187,10 @@ static void do_each(void *ctx, uint32_t part)
 	pthread_mutex_lock(&each->lock);
 	while (each->failed == each->n && each->n_taken < each->n) {
 		uint32_t i = each->n_taken++;
-		double now = cli_now().wall;
 
 		if (each->take)
 			each->take(each->ctx, part);
-		/* A few times a second, and only if standard error is a terminal. */
-		if (now - each->last >= 200 && isatty(STDERR_FILENO)) {
-			uint32_t filled = (uint32_t)((uint64_t)i * BAR / each->n);
-
-			each->last = now;
-			each->shown = true;
-			fprintf(stderr, "\r%.40s [%.*s%*s] %3u %%", each->what, (int)filled,
-				"##############################", (int)(BAR - filled), "",
-				(unsigned int)((uint64_t)i * 100 / each->n));
-		}
+		cli_progress(each->what, i, each->n);
 		pthread_mutex_unlock(&each->lock);
 		st = each->work(each->ctx, part, i, &diag);
 		pthread_mutex_lock(&each->lock);
@@ -190,13 +212,11 @@ enum osr_status cli_each(const struct cli_pool *pool, const char *what, uint32_t
 			     .ctx = ctx,
 			     .n = n,
 			     .failed = n,
-			     .what = what,
-			     .last = cli_now().wall };
+			     .what = what };
 	uint32_t n_parts = cli_n_threads(pool, n);
 
 	osr_threads_of(n_parts).run(do_each, &each, n_parts);
-	if (each.shown)
-		fprintf(stderr, "\r%*s\r", 40 + BAR + 12, "");
+	cli_progress(what, n, n);
 	if (each.st)
 		*diag = each.diag;
 	return each.st;

@@ -35,6 +35,7 @@ struct cli_live {
 
 /* Asks the subnet administrator for SLs. */
 enum cli_sa {
+	CLI_SA_AUTO,     /* switches above CLI_SA_FEW_PAIRS, else pairs */
 	CLI_SA_PAIRS,    /* every end port, for every LID */
 	CLI_SA_SWITCHES, /* one end port of every switch; the others are taken to send alike */
 	CLI_SA_NONE,     /* nobody: senders may use any SL */
@@ -53,6 +54,7 @@ struct cli_sls {
 };
 
 /* Queries are answered at some 30,000 a second; more than these are refused. */
+#define CLI_SA_FEW_PAIRS 200000
 #define CLI_SA_MAX_PAIRS 20000000
 
 struct cli_input {

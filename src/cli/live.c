@@ -181,6 +181,7 @@ static enum osr_status take_pairs(struct cli_live *live, const struct cli_sls *s
 						.slid = &fabric->term_lid[term],
 						.dlid = dlid,
 						.n_slids = 1,
+						.tell = live->ask.tell,
 						.sl = answer };
 
 		for (; end < sls->n_pairs && sls->pair[end].term == term; end++)
@@ -203,12 +204,16 @@ static enum osr_status take_sls(struct cli_live *live, enum cli_sa sa, struct os
 	struct osr_live_paths live_paths = { .from = live->from,
 					     .slid = slid,
 					     .dlid = fabric->dest_lid,
-					     .n_dlids = fabric->n_dests };
+					     .n_dlids = fabric->n_dests,
+					     .tell = live->ask.tell };
 	enum osr_status st;
 	uint64_t n;
 
 	if (osr_arena_failed(tables->arena, diag))
 		return OSR_NOMEM;
+	n = (uint64_t)fabric->n_terminals * fabric->n_dests;
+	if (sa == CLI_SA_AUTO)
+		sa = n > CLI_SA_FEW_PAIRS ? CLI_SA_SWITCHES : CLI_SA_PAIRS;
 	/* The end ports that ask, and the row that every end port has in the answers. */
 	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		uint32_t of_hosts = OSR_NONE;

@@ -23,7 +23,6 @@ const struct out_field cli_cable_change_fields[] = {
 struct pair {
 	const struct osr_net *net[2];
 	struct osr_keyed *node[2]; /* [n_nodes] by GUID */
-	struct osr_keyed *port[2]; /* [n_ports] by GUID */
 	struct out *out;
 	struct cli_net_changes *changes;
 };
@@ -38,20 +37,9 @@ static uint32_t find_key(const struct osr_keyed *list, uint32_t n, uint64_t key)
 /* The node of the other fabric that this node of fabric `g` is; OSR_NONE: it is not there. */
 static uint32_t twin_node(const struct pair *pair, unsigned g, uint32_t node)
 {
-	const struct osr_net *own = pair->net[g], *other = pair->net[1 - g];
-	const struct osr_net_node *is = &own->nodes[node];
-	uint32_t found = find_key(pair->node[1 - g], other->n_nodes, is->guid);
+	const struct osr_net *other = pair->net[1 - g];
 
-	for (uint32_t p = is->port_row;
-	     is->type != OSR_NET_SWITCH && found == OSR_NONE && p <= is->port_row + is->n_ports;
-	     p++) {
-		uint64_t guid = own->ports[p].guid;
-		uint32_t port = guid ? find_key(pair->port[1 - g], other->n_ports, guid) : OSR_NONE;
-
-		if (port != OSR_NONE && !osr_net_is_switch(other, other->ports[port].node))
-			found = other->ports[port].node;
-	}
-	return found;
+	return find_key(pair->node[1 - g], other->n_nodes, pair->net[g]->nodes[node].guid);
 }
 
 static uint32_t twin_port(const struct pair *pair, unsigned g, uint32_t port)
@@ -145,17 +133,6 @@ static void say_cable(struct pair *pair, unsigned g, uint32_t port)
 		  osr_net_port_num(other, peer));
 }
 
-static struct osr_keyed *ports_by_guid(const struct osr_net *net)
-{
-	struct osr_keyed *list = malloc(((size_t)net->n_ports + 1) * sizeof(*list));
-
-	for (uint32_t p = 0; list && p < net->n_ports; p++)
-		list[p] = (struct osr_keyed){ net->ports[p].guid, p };
-	if (list)
-		osr_keyed_sort(list, net->n_ports);
-	return list;
-}
-
 enum osr_status cli_net_diff(const struct osr_net *old, const struct osr_net *new, struct out *out,
 			     struct cli_net_changes *changes, struct osr_diag *diag)
 {
@@ -165,8 +142,7 @@ enum osr_status cli_net_diff(const struct osr_net *old, const struct osr_net *ne
 	*changes = (struct cli_net_changes){ 0 };
 	for (unsigned g = OLD; g <= NEW; g++) {
 		pair.node[g] = osr_net_by_guid(pair.net[g]);
-		pair.port[g] = ports_by_guid(pair.net[g]);
-		good &= pair.node[g] && pair.port[g];
+		good &= pair.node[g] != NULL;
 	}
 	for (unsigned g = OLD; g <= NEW && good; g++) {
 		say_nodes(&pair, g);
@@ -175,7 +151,8 @@ enum osr_status cli_net_diff(const struct osr_net *old, const struct osr_net *ne
 			    pair.net[g]->ports[port].peer >= port)
 				say_cable(&pair, g, port);
 	}
-	if (good)
+	/* Of LIDs that no file says nothing has changed. */
+	if (good && !old->n_lids_new && !new->n_lids_new)
 		count_ends(&pair, changes);
 	changes->n += changes->lids_moved + changes->ports_renamed;
 	if (changes->lids_moved)
@@ -189,7 +166,6 @@ enum osr_status cli_net_diff(const struct osr_net *old, const struct osr_net *ne
 			 (unsigned long long)changes->ports_renamed);
 	for (unsigned g = OLD; g <= NEW; g++) {
 		free(pair.node[g]);
-		free(pair.port[g]);
 	}
 	return good ? OSR_OK : osr_fail(diag, OSR_NOMEM, "out of memory for the cables");
 }

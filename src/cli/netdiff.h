@@ -3,8 +3,7 @@
  * netdiff.h - two fabrics, old and new: nodes that are missing or new, cables that are missing, new
  * or moved, and end ports that have become others by their GUIDs or LIDs.
  *
- * A node is its GUID; of a CA or router else the GUID of one of its ports. A port is its node and
- * number.
+ * A node is its GUID, a port its node and number.
  */
 #ifndef OSR_CLI_NETDIFF_H
 #define OSR_CLI_NETDIFF_H

@@ -18,10 +18,12 @@
 #include <jansson.h>
 
 #include "cli/cli.h"
+#include "output_tsv.h"
 
 #define CELL_SIZE 512
 #define MAX_SHOWN 96 /* fields of a section */
 #define MIN_LABEL 26 /* columns of the labels, so that the tables of all commands look alike */
+#define MIN_ROOM 16
 
 /* ---- filling -------------------------------------------------------------------------------- */
 
@@ -270,7 +272,7 @@ static void put_cell(const struct out *out, const char *text, int width)
 
 const char *out_break(const char *text, size_t indent, size_t width)
 {
-	size_t room = width > indent + MIN_LABEL ? width - indent : SIZE_MAX;
+	size_t room = width > indent + MIN_ROOM ? width - indent : SIZE_MAX;
 
 	while (strlen(text) > room) {
 		size_t n = room;
@@ -485,7 +487,8 @@ static bool nest_section(json_t *root, const struct out_section *out, const json
 /* 17 digits give every double back as it was. */
 char *out_json(const struct out *out)
 {
-	json_t *root = json_pack("{s:s, s:s}", "command", out->command, "version", OSR_VERSION);
+	json_t *root = json_pack("{s:s, s:s, s:i}", "command", out->command, "version", OSR_VERSION,
+				 "schema", OUT_SCHEMA);
 	bool ok = root && !out->failed;
 	char *text = NULL;
 
@@ -584,16 +587,52 @@ static const struct cli_option options[] = {
 	  .key = OPT_CSV, .arg_optional = true },
 	{ "color", "WHEN", "auto (on a terminal, without NO_COLOR), always or never",
 	  CLI_WORD(struct out, colour, "auto|always|never") },
-	{ "schema", NULL, "list sections and fields of --json and --csv", .key = OPT_SCHEMA },
+	{ "schema", NULL, "list sections and fields of --json and --csv, with what they mean",
+	  .key = OPT_SCHEMA },
 	{ "help", NULL, "what a command does, and its options", .key = 'h' },
 	{ 0 },
 };
+
+/* Is this one of the words, or are they "*"? */
+static bool has_word(const char *words, const char *word)
+{
+	char padded[2][160];
+
+	snprintf(padded[0], sizeof(padded[0]), " %s ", words);
+	snprintf(padded[1], sizeof(padded[1]), " %s ", word);
+	return !strcmp(words, "*") || strstr(padded[0], padded[1]);
+}
+
+/* With what it means: of output.tsv the row that says most exactly which field it is about. */
+static void print_field(const struct out *out, const char *section, const struct out_field *field)
+{
+	static const char *const type[] = { "text", "count", "real", "bool", "text" };
+	const char *meaning = "";
+	char column[3][128];
+	int exact = -1;
+
+	for (const char *line = output_tsv; *line; line += strcspn(line, "\n") + 1) {
+		int at = 0, stars;
+
+		if (sscanf(line, "%127[^\t]\t%127[^\t]\t%127[^\t]\t%*[^\t]%n", column[0], column[1],
+			   column[2], &at) < 3 ||
+		    !at)
+			continue;
+		stars = (column[0][0] != '*') + (column[1][0] != '*');
+		if (stars <= exact || strcmp(column[2], field->key) != 0 ||
+		    !has_word(column[0], out->command) || !has_word(column[1], section))
+			continue;
+		exact = stars;
+		meaning = line + at + 1;
+	}
+	printf("\t%s %s %.*s\n", field->key, type[field->type], (int)strcspn(meaning, "\n"),
+	       meaning);
+}
 
 static enum osr_status output_parse(int key, const char *arg, void *args,
 				    const struct cli_line *line)
 {
 	static const char *const shape[] = { "head", "one", "rows", "rows" };
-	static const char *const type[] = { "text", "count", "real", "bool", "text" };
 	struct out *out = args;
 
 	switch (key) {
@@ -608,11 +647,11 @@ static enum osr_status output_parse(int key, const char *arg, void *args,
 					"csv \"%s\": no such section; --schema lists them", arg);
 		return OSR_OK;
 	case OPT_SCHEMA:
-		/* A line "SECTION SHAPE", then one "\tKEY TYPE" for each field. */
+		/* A line "SECTION SHAPE", then one "\tKEY TYPE MEANING" for each field. */
 		for (const struct out_section *section = out->sections; section->name; section++) {
 			printf("%s %s\n", section->name, shape[section->shape]);
 			for (const struct out_field *field = section->fields; field->key; field++)
-				printf("\t%s %s\n", field->key, type[field->type]);
+				print_field(out, section->name, field);
 		}
 		exit(CLI_OK);
 	case 'h':

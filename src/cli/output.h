@@ -67,6 +67,11 @@ struct out_section {
 
 enum out_format { OUT_PEOPLE, OUT_JSON, OUT_CSV };
 
+/*
+ * Of the JSON and CSV of all commands. One more whenever a key goes, or means something else; new keys change nothing.
+ */
+#define OUT_SCHEMA 1
+
 struct json_t;
 
 /* Zero but for command and sections; out_spec sets the format. */

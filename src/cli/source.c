@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "cli/source.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,9 +57,10 @@ static const struct cli_option reading_options[] = {
 	{ "sl", "N", "all senders use this SL (default: as the tables say)",
 	  CLI_NUMBER(struct cli_subjects, how.sl, 0, 15) },
 	{ "sa", "WORD",
-	  "with --live, ask the subnet administrator for the SLs of all pairs (default), of one "
-	  "host for each switch, or not at all: pairs, switches, none",
-	  CLI_WORD(struct cli_subjects, how.sls.sa, "pairs|switches|none") },
+	  "with --live, ask the subnet administrator for the SLs of all pairs, of one host for "
+	  "each switch, or not at all: pairs, switches, none (default: pairs, or switches where "
+	  "there are over 200000 pairs; check asks only where a verdict depends on SLs)",
+	  CLI_WORD(struct cli_subjects, how.sls.sa, "|pairs|switches|none") },
 	{ .part = &subjects_spec },
 	{ 0 },
 };
@@ -517,8 +517,9 @@ void cli_tables_prepare(const char *path, struct cli_input *in)
 	struct stat st;
 
 	if (says_live(path, in)) {
-		in->live.ask =
-			(struct osr_live_ask){ .lft = true, .sl2vl = true, .n_mlids = UINT32_MAX };
+		in->live.ask = (struct osr_live_ask){
+			.tell = cli_progress, .lft = true, .sl2vl = true, .n_mlids = UINT32_MAX
+		};
 		return;
 	}
 	find_files(path, file);

@@ -233,15 +233,15 @@ int cli_verdicts_say(struct out *out, const char *name, const struct cli_verdict
 }
 
 const struct out_field cli_loops_fields[] = {
-	{ "tables", "tables of", OUT_TEXT, 0 },
-	{ "step", "loop", OUT_COUNT, 0 },
-	{ "switch", "packets from switch", OUT_TEXT, 0 },
-	{ "guid", NULL, OUT_GUID, 0 },
-	{ "port", "port", OUT_COUNT, 0 },
-	{ "vl", "on VL", OUT_COUNT, 0 },
-	{ "lid", "for LID", OUT_COUNT, 0 },
-	{ "sl", "on SL", OUT_COUNT, 0 },
-	{ "to", "wait at switch", OUT_TEXT, 0 },
+	{ "tables", "tables of", OUT_TEXT },
+	{ "step", "loop", OUT_COUNT },
+	{ "switch", "packets from switch", OUT_TEXT },
+	{ "guid", NULL, OUT_GUID },
+	{ "port", "port", OUT_COUNT },
+	{ "vl", "on VL", OUT_COUNT },
+	{ "lid", "for LID", OUT_COUNT },
+	{ "sl", "on SL", OUT_COUNT },
+	{ "to", "wait at switch", OUT_TEXT },
 	{ 0 },
 };
 

@@ -43,26 +43,26 @@ enum osr_status cli_verdicts_confirm(struct cli_verdicts *verdicts, const struct
 
 /* Fields of a row that cli_verdicts_say() sets. */
 #define CLI_ANSWER_FIELDS                                                                          \
-	{ "verdict", "verdict between hosts", OUT_TEXT, 0 },                                       \
-		{ "answers.reach", "  every LID is reached", OUT_TEXT, 0 },                        \
-		{ "answers.no_loops", "  free of forwarding loops", OUT_TEXT, 0 },                 \
-		{ "answers.lanes", "  no SL is dropped", OUT_TEXT, 0 },                            \
-		{ "answers.groups", "  multicast arrives once", OUT_TEXT, 0 },                     \
-		{ "answers.one_way", "deadlock-free", OUT_TEXT, 0 },                               \
-		{ "answers.multicast", "  also with multicast", OUT_TEXT, 0 },                     \
-		{ "answers.replies", "  also for replies", OUT_TEXT, 0 },                          \
-		{ "answers.sl0", "  all traffic on SL 0", OUT_TEXT, 0 },                           \
-		{ "answers.any_sl", "  on any SL", OUT_TEXT, 0 },                                  \
-		{ "with_switches.verdict", "verdict with switches", OUT_TEXT, 0 },                 \
-		{ "with_switches.reach", NULL, OUT_TEXT, 0 },                                      \
-		{ "with_switches.no_loops", NULL, OUT_TEXT, 0 },                                   \
-		{ "with_switches.lanes", NULL, OUT_TEXT, 0 },                                      \
-		{ "with_switches.groups", NULL, OUT_TEXT, 0 },                                     \
-		{ "with_switches.one_way", NULL, OUT_TEXT, 0 },                                    \
-		{ "with_switches.multicast", NULL, OUT_TEXT, 0 },                                  \
-		{ "with_switches.replies", NULL, OUT_TEXT, 0 },                                    \
-		{ "with_switches.sl0", NULL, OUT_TEXT, 0 },                                        \
-		{ "with_switches.any_sl", NULL, OUT_TEXT, 0 },                                     \
+	{ "verdict", "verdict between hosts", OUT_TEXT },                                          \
+		{ "answers.reach", "  every LID is reached", OUT_TEXT },                           \
+		{ "answers.no_loops", "  free of forwarding loops", OUT_TEXT },                    \
+		{ "answers.lanes", "  no SL is dropped", OUT_TEXT },                               \
+		{ "answers.groups", "  multicast arrives once", OUT_TEXT },                        \
+		{ "answers.one_way", "deadlock-free", OUT_TEXT },                                  \
+		{ "answers.multicast", "  also with multicast", OUT_TEXT },                        \
+		{ "answers.replies", "  also for replies", OUT_TEXT },                             \
+		{ "answers.sl0", "  all traffic on SL 0", OUT_TEXT },                              \
+		{ "answers.any_sl", "  on any SL", OUT_TEXT },                                     \
+		{ "with_switches.verdict", "verdict with switches", OUT_TEXT },                    \
+		{ "with_switches.reach", NULL, OUT_TEXT },                                         \
+		{ "with_switches.no_loops", NULL, OUT_TEXT },                                      \
+		{ "with_switches.lanes", NULL, OUT_TEXT },                                         \
+		{ "with_switches.groups", NULL, OUT_TEXT },                                        \
+		{ "with_switches.one_way", NULL, OUT_TEXT },                                       \
+		{ "with_switches.multicast", NULL, OUT_TEXT },                                     \
+		{ "with_switches.replies", NULL, OUT_TEXT },                                       \
+		{ "with_switches.sl0", NULL, OUT_TEXT },                                           \
+		{ "with_switches.any_sl", NULL, OUT_TEXT },                                        \
 	{                                                                                          \
 		"with_switches.why", NULL, OUT_TEXT, 0                                             \
 	}

@@ -80,6 +80,7 @@ struct osr_live {
 /* What to read beyond nodes and ports. */
 struct osr_live_ask {
 	struct osr_device_want from;
+	void (*tell)(const char *what, uint64_t done, uint64_t all); /* NULL: nobody listens */
 	bool lft, sl2vl, vlarb;
 	uint32_t n_mlids; /* multicast: the first so many MLIDs, UINT32_MAX = all */
 };
@@ -99,6 +100,7 @@ struct osr_live_paths {
 	const uint16_t *slid, *dlid; /* [n_slids], [n_dlids] */
 	uint32_t n_slids, n_dlids;
 	uint8_t *sl; /* [n_slids * n_dlids], OSR_LIVE_NO_SL: there is no path */
+	void (*tell)(const char *what, uint64_t done, uint64_t all); /* how far it is */
 };
 
 /*

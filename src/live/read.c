@@ -311,6 +311,8 @@ static enum osr_status live_read_tables(struct reader *reader, struct osr_diag *
 		return st;
 	for (uint32_t i = 0; i < reader->live->n_nodes && !osr_arena_failed(reader->arena, NULL);
 	     i++) {
+		if (reader->ask->tell)
+			reader->ask->tell("tables of the fabric", i, reader->live->n_nodes);
 		if (reader->live->nodes[i].type == OSR_LIVE_SWITCH)
 			ask_switch(reader, i);
 		else
@@ -318,6 +320,8 @@ static enum osr_status live_read_tables(struct reader *reader, struct osr_diag *
 	}
 	osr_mad_drain(reader->mad);
 	osr_mad_close(reader->mad);
+	if (reader->ask->tell)
+		reader->ask->tell("tables of the fabric", 1, 1);
 	return osr_arena_failed(reader->arena, diag) ? OSR_NOMEM : OSR_OK;
 }
 

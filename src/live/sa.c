@@ -45,6 +45,8 @@ static enum osr_status sa_ask(struct asker *asker, uint64_t first, uint64_t end,
 		uint16_t slid = live_paths->slid[i / live_paths->n_dlids];
 		uint16_t dlid = live_paths->dlid[i % live_paths->n_dlids];
 
+		if (live_paths->tell)
+			live_paths->tell("SLs of paths, from the SA", i, end);
 		memset(mad, 0, IB_MAD_SIZE);
 		mad_set_field(mad, 0, IB_MAD_METHOD_F, IB_MAD_METHOD_GET);
 		mad_set_field(mad, 0, IB_MAD_CLASSVER_F, 2);
@@ -58,6 +60,8 @@ static enum osr_status sa_ask(struct asker *asker, uint64_t first, uint64_t end,
 		osr_mad_gmp(asker->mad, mad, asker->device.sm_lid, i);
 	}
 	osr_mad_drain(asker->mad);
+	if (live_paths->tell)
+		live_paths->tell("SLs of paths, from the SA", end, end);
 	return asker->n_unanswered
 		       ? osr_fail(diag, OSR_UNREACHABLE,
 				  "the subnet administrator (LID %u) does not answer, or is busy",

@@ -70,17 +70,16 @@ def check_alone(source, oracle, ways):
         for p in found['ports']:
             end = name, p['port']
             same('%s:%d' % end, (p['to'], p['out'], p['in']), ('%s:%d' % ends[end], load[end], load[ends[end]]))
-    found = ask('path', '--max=3', *source, code=0)['busiest']
+    found = ask('path', '--max=3', *source, code=0)
     between = {c: n for c, n in load.items() if oracle.kinds[c[0]] == oracle.kinds[oracle.cables[c][0]] == 'Switch'}
-    same('busiest', [c['routes'] for c in found], sorted(between.values(), reverse=True)[:3])
-    for c in found:
+    same('busiest', [c['routes'] for c in found['directions']], sorted(between.values(), reverse=True)[:3])
+    for c in found['directions']:
         end = c['from'], c['from_port']
-        same('routes', c['routes'], between[end])
-        for text, uses in zip((c['senders'], c['receivers']), users[end]):
-            named = {n: int(k) for n, k in re.findall(r'(\S+) \((\d+)\)', text)}
-            more = re.search(r' and (\d+) more', text)
-            same('hosts of a cable', (all(uses[n] == k for n, k in named.items()), len(named) + int(more[1] if more else 0), min(named.values())),
-                 (True, len(uses), sorted(uses.values(), reverse=True)[:3][-1]))
+        same('routes', (c['routes'], c['senders'], c['receivers']), (between[end], *map(len, users[end])))
+        for role, uses in zip(('sender', 'receiver'), users[end]):
+            named = {h['host']: h['routes'] for h in found['hosts'] if (h['direction'], h['role']) == (c['direction'], role)}
+            same('hosts of a cable', (all(uses[n] == k for n, k in named.items()), sorted(named.values(), reverse=True)),
+                 (True, sorted(uses.values(), reverse=True)[:3]))
 
 
 def fabric(net, words):

@@ -69,6 +69,7 @@ seen = wide(['path', 'h0', 'h2', at('a.net')])
 assert re.search(r'switchsw\w*\.\.  ', seen), seen
 seen = wide(['diff', at('a.net'), at('b.net')])
 assert 'switch' * 9 + '-3' in re.sub(r'\s', '', seen), seen
+wide(['path', 'switch' * 9 + '-0', at('a.net')])
 text = plain('--help')
 for command in ('route', 'check', 'status', 'drain', 'generate'):
     assert re.search(r'^  %s +\w' % command, text, re.M), command

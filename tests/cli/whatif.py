@@ -4,8 +4,9 @@ routed, and `osmroutes diff` compares the dumps (diff.py and unit.traffic say wh
 one that routes from nothing each time. Of the default engine verdicts.py compares the tables with those of
 `route --previous`; here full routes come where its balance asks for one."""
 import re
+import subprocess
 
-from command import ask, at, generate, run, same, same_keys, topology
+from command import ask, COMMAND, at, generate, run, same, same_keys, topology
 from netfile import Oracle, cables, read_lfts, read_net
 
 ENGINE = ('-e', 'p2sssp')
@@ -159,8 +160,20 @@ def rebalance_fires():
         c['efi'] for c in kept.values())), (True, True))
 
 
+def estimate():
+    """Before many cases are run it is said how long they will take."""
+    net = generate('tree', 'm=18,18,6', 'w=1,9,6')
+    with subprocess.Popen([COMMAND, 'whatif', '--each=link', net], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+        line = process.stderr.readline()
+        process.kill()
+    n, seconds = map(int, re.match(r'osmroutes: (\d+) cases, which take about (\d+) s;', line).groups())
+    same('cases', (n, seconds > 10), (len(cables(net)), True))
+    same('a few cases', run('whatif', '--links=1', '--cases=2', topology('tree-2')).stderr, '')
+
+
 rebalance()
 rebalance_fires()
+estimate()
 split()
 for name in ('torus-4x4', 'tree-2', 'random-12'):
     before = Before(topology(name), *ENGINE)

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from groups import join
 from judge import Claims, expect, ibdmchk, judge, QOS, say_ibdmchk, scenario
-from osmtest import COMMAND, Fabric, find_fabric, LOG_DUMPS, Opensm, osmroutes, patience, ROOT, running, Skip, TOOLS, wait_for
+from osmtest import COMMAND, Fabric, find_fabric, generate, LOG_DUMPS, Opensm, osmroutes, patience, ROOT, running, Skip, TOOLS, wait_for
 
 
 # What differs from run to run.
@@ -99,7 +99,7 @@ def spoil(fabric, guid, *words):
 
 def good(fabric, *words):
     """Nothing is wrong, and nothing was left out."""
-    report = run(fabric, 'check', '--live', *words)
+    report = run(fabric, 'check', '--live', *(words or ['--sa=pairs']))
     expect(report['verdict']['verdict'] == 'proven', 'check --live: %s' % report['verdict'])
     expect(report['tables'].get('path_sls') == 'the subnet administrator', report['tables'])
     expect(report['tables'].get('sl2vl') == 'the switches', report['tables'])
@@ -165,7 +165,8 @@ def commands(workdir):
         run(fabric, 'route', '--live', '--tables=live', '-e', 'dmodk', '--bisections=10')
         run(fabric, 'whatif', '--live', '--each=link')
         run(fabric, 'report', '--live', '--html', os.path.join(workdir, 'page.html'))
-        said = run(fabric, 'check', '--live', code=2)
+        run(fabric, 'check', '--live')
+        said = run(fabric, 'check', '--live', '--sa=pairs', code=2)
         expect('subnet administrator' in said and said.count('\n') == 1, said)
         run(fabric, 'check', '--live', '--sa=none')
         said = run(fabric, 'check', '--live', path, code=2)
@@ -369,6 +370,45 @@ def changes(workdir):
         good(fabric)
 
 
+@scenario('live.waiting')
+def waiting(workdir):
+    """What takes long says in a log how far it is, and what does not says nothing. The subnet administrator is asked for the SLs of all
+    pairs on a small fabric, of one host a switch on a large one, and only where the verdict depends on SLs: not on trees."""
+    with running(os.path.join(workdir, 'halted'), 'torus-4x4', 'dfsssp', sim={'OSR_SIM_HALT': os.path.join(workdir, 'halt')}) as (fabric, opensm):
+        code, out, said = interrupted(fabric, lambda: time.sleep(6), 'check', '--live')
+        expect(code == 0 and re.match(r'osmroutes: tables of the fabric: \d+ %\n', said), 'after six seconds: %s' % said)
+        expect(not start(fabric, 'check', '--live').stderr, 'a line without need')
+    # Two levels, 26 switches of which 20 have hosts; with their own port 0s 526 LIDs.
+    large = os.path.join(workdir, 'large.net')
+    generate(large, 'tree', 'm=25,20', 'w=1,6')
+    for net, plugin, conf, words, asked in (('torus-4x4', True, 'any_sl = off\n', [], 32 * 32), (large, True, '', ['--save=saved'], 46 * 526),
+                                            (large, False, '', [], 0), ('tree-2', True, '', [], 0), ('tree-2', True, '', ['--sa=pairs'], 24 * 24)):
+        with running(os.path.join(workdir, 'of-' + os.path.basename(net)), net, 'dfsssp' if plugin else 'minhop', plugin=plugin,
+                     options=QOS if plugin else {'qos': 'FALSE'}, sim={}, plugin_conf=conf) as (fabric, opensm):
+            opensm.wait_quiet()
+            fabric.mads()
+            said = run(fabric, 'check', '--live', *words)
+            n = fabric.mads()[0].get(PATH_RECORD, (0, 0))[0]
+            expect(n == asked and said['verdict']['verdict'] == 'proven', '%s: %d queries, not %d: %s' % (net, n, asked, said['verdict']['verdict']))
+            expect(('path_sls' in said['tables']) == (asked > 0), said['tables'])
+
+
+@scenario('live.file')
+def file_engine(workdir):
+    """Tables of --dump loaded by OpenSM's own engine `file`, as ufm.md says: every entry is in the switches."""
+    folder = os.path.abspath(os.path.join(workdir, 'tables'))
+    with Fabric(find_fabric('tree-2'), workdir) as fabric:
+        for engine, more in ('minhop', {}), ('file', {'lfts_file': os.path.join(folder, 'opensm-lfts.dump')}):
+            with Opensm(fabric, engine, options=dict(more, qos='FALSE')) as opensm:
+                opensm.wait_up()
+                opensm.wait_quiet()
+                if not more:
+                    run(fabric, 'route', '--live', '--vls=1', '--bisections=0', '--dump', folder)
+                    continue
+                found = run(fabric, 'diff', folder, '--live')
+        expect(found['diff']['entries'] and not found['diff']['entries_changed'] and not found['nodes'] and not found['cables'], found['diff'])
+
+
 # A device that stands for another: NAME CAPABILITIES STATE PHYS_STATE LINK_LAYER GUID-SUFFIX. 0x400 is IsSMDisabled.
 DEVICES = {
     'mlx5_1': (0, '1: DOWN', '3: Disabled', 'InfiniBand', '0002'),
@@ -416,11 +456,11 @@ def devices(workdir):
         plain = (0, '', [('mlx5_10', '1')], [('mlx5_10', '1')], set())
         for port, expected in ((None, split), ('mlx5_2', split), ('smi2:1', split),
                                 ('mlx5_10:1', plain)):
-            got = check('check', '--live' if port is None else '--live=' + port)
+            got = check('check', '--sa=pairs', '--live' if port is None else '--live=' + port)
             expect(got == expected, 'check --live %s: %s' % (port, got))
-        got = check('check', '--live=::1')
+        got = check('check', '--sa=pairs', '--live=::1')
         expect(got[0] == 0 and got[4] == {'1'}, 'P_Key index 1: %s' % (got,))
-        got = check('check', '--live', OSR_BUSY='1')
+        got = check('check', '--sa=pairs', '--live', OSR_BUSY='1')
         expect(got[0] == 2 and 'does not answer, or is busy' in got[1], 'a busy subnet administrator: %s' % (got,))
         tables = os.path.join(workdir, 'tables')
         got = check('route', '--live=mlx5_2', '--save=' + tables)
@@ -435,7 +475,7 @@ def devices(workdir):
                 ('mlx5_1', 'no InfiniBand port mlx5_1 that'),
                 ('mlx5_11', 'no InfiniBand port mlx5_11 that'),
                 ('::99', 'P_Key index 99: mlx5_2, port 1, has a table of 2 entries')):
-            code, said, smi, gsi, _ = check('check', '--live=' + port)
+            code, said, smi, gsi, _ = check('check', '--sa=pairs', '--live=' + port)
             expect(code == 2 and sentence in said and said.count('\n') == 1 and not smi and not gsi,
                    '%s: exit code %d: %s %s %s' % (port, code, said, smi, gsi))
 
