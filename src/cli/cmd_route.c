@@ -41,8 +41,8 @@ struct args {
 static const struct out_field head_fields[] = {
 	CLI_INPUT_FIELDS,
 	CLI_SUBJECTS_FIELDS,
-	{ "bisections", NULL, OUT_COUNT, 0 },
-	{ "seed", NULL, OUT_COUNT, 0 },
+	{ "bisections", NULL, OUT_COUNT },
+	{ "seed", NULL, OUT_COUNT },
 	{ "command_line", NULL, OUT_TEXT },
 	{ "date", NULL, OUT_TEXT },
 	{ 0 },

@@ -18,6 +18,7 @@
 #include <jansson.h>
 
 #include "cli/cli.h"
+#include "conf/osmconf.h"
 #include "output_tsv.h"
 
 #define CELL_SIZE 512
@@ -596,11 +597,7 @@ static const struct cli_option options[] = {
 /* Is this one of the words, or are they "*"? */
 static bool has_word(const char *words, const char *word)
 {
-	char padded[2][160];
-
-	snprintf(padded[0], sizeof(padded[0]), " %s ", words);
-	snprintf(padded[1], sizeof(padded[1]), " %s ", word);
-	return !strcmp(words, "*") || strstr(padded[0], padded[1]);
+	return !strcmp(words, "*") || osr_osmconf_lists(words, word);
 }
 
 /* With what it means: of output.tsv the row that says most exactly which field it is about. */
