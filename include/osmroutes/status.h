@@ -8,7 +8,8 @@
  * The core never logs: the OpenSM adapter turns a diag into one line of the OpenSM log, the command
  * into one line on stderr.
  *
- * assert() is for our own bugs; a status is for the world (fabrics, files, options, memory).
+ * osr_invariant() (invariant.h) is for our own bugs; a status is for the world (fabrics, files,
+ * options, memory).
  */
 #ifndef OSMROUTES_STATUS_H
 #define OSMROUTES_STATUS_H
