@@ -11,6 +11,8 @@
 
 #include <stdint.h>
 
+#include <osmroutes/invariant.h>
+
 struct osr_prng {
 	uint64_t state; /* start: the seed */
 };
@@ -30,6 +32,7 @@ static inline uint32_t osr_prng_below(struct osr_prng *prng, uint32_t n)
 	uint64_t limit = UINT64_MAX - UINT64_MAX % n;
 	uint64_t x;
 
+	osr_invariant(n > 0);
 	do
 		x = osr_prng_next(prng);
 	while (x >= limit);

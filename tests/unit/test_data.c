@@ -2,10 +2,15 @@
 /* What everything stands on: memory, options, routings, names. */
 #include "test.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <osmroutes/arena.h>
 #include <osmroutes/engine.h>
 #include <osmroutes/params.h>
 #include <osmroutes/routing.h>
+#include <osmroutes/set.h>
 #include "faults.h"
 #include "tables.h"
 #include "names/names.h"
@@ -175,6 +180,27 @@ static void test_set(void **state)
 	assert_int_equal(osr_values_set(&values, table, "file", "/tmp/a b=c", NULL), OSR_OK);
 	assert_string_equal(values.str[values.num[FILE_NAME]], "/tmp/a b=c");
 	assert_string_equal(values.str[values.num[OTHER_FILE]], "/etc/x");
+}
+
+/* A broken invariant ends a process that checks invariants; sanitize.quick runs this test so. */
+static void test_invariant(void **state)
+{
+#ifdef OSR_PARANOID
+	uint32_t above[2] = { 1, 1 }; /* the name of a set is never above a member */
+	int status;
+	pid_t child = fork();
+
+	if (!child) {
+		close(STDERR_FILENO);
+		signal(SIGABRT, SIG_DFL);
+		osr_set_of(above, 0);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+#else
+	skip();
+#endif
 }
 
 static void refuse(const char *name, const char *text, const char *sentence)
@@ -533,5 +559,6 @@ static void test_repeated(void **state)
 	osr_arena_free(&arena);
 }
 
-TEST_PROGRAM(test_pieces, test_overflow, test_fail_after, test_set, test_refuse, test_long_text,
-	     test_engines, test_digest, test_digest_value, test_changed, test_words, test_repeated)
+TEST_PROGRAM(test_pieces, test_overflow, test_fail_after, test_set, test_invariant, test_refuse,
+	     test_long_text, test_engines, test_digest, test_digest_value, test_changed, test_words,
+	     test_repeated)
