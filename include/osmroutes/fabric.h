@@ -181,11 +181,11 @@ void osr_builder_terminal(struct osr_builder *builder, const struct osr_terminal
 enum osr_status osr_builder_build(struct osr_builder *builder, struct osr_arena *arena,
 				  struct osr_fabric *fabric, struct osr_diag *diag);
 
-/* Is everything the same, names included? O(size). */
-bool osr_fabric_equal(const struct osr_fabric *fabric, const struct osr_fabric *g);
-/* The same whatever switches and end ports are called: no name says anything of routes. */
-bool osr_fabric_alike(const struct osr_fabric *fabric, const struct osr_fabric *g);
-/* Every array anew, in `arena`. */
+/* Are both fabrics equal, names included? O(size). */
+bool osr_fabric_equal(const struct osr_fabric *fabric, const struct osr_fabric *other);
+/* Are both equal but for the names of switches and end ports, on which no route depends? */
+bool osr_fabric_alike(const struct osr_fabric *fabric, const struct osr_fabric *other);
+/* A copy with arrays of its own, in `arena`. */
 enum osr_status osr_fabric_copy(const struct osr_fabric *from, struct osr_arena *arena,
 				struct osr_fabric *to, struct osr_diag *diag);
 
@@ -227,6 +227,12 @@ struct osr_end {
 /* n_hosts[n_switches]: how many of the n ends at each switch are hosts. O(n + n_switches). */
 void osr_count_hosts(const struct osr_end *end, uint32_t n, uint32_t *n_hosts, uint32_t n_switches);
 
+/* The destination with this LID, or OSR_NONE. */
+static inline uint32_t osr_lid_dest(const struct osr_fabric *fabric, uint32_t lid)
+{
+	return fabric->n_dests && lid <= fabric->max_lid ? fabric->lid_dest[lid] : OSR_NONE;
+}
+
 static inline uint32_t osr_n_turns(const struct osr_fabric *fabric)
 {
 	return fabric->turn_row[fabric->n_channels];
@@ -235,12 +241,16 @@ static inline uint32_t osr_n_turns(const struct osr_fabric *fabric)
 /* The turn from channel c0 to channel c1, which leaves the switch that c0 leads to. */
 static inline uint32_t osr_turn(const struct osr_fabric *fabric, uint32_t c0, uint32_t c1)
 {
+	osr_invariant(c0 < fabric->n_channels && c1 < fabric->n_channels);
+	osr_invariant(fabric->chan_src[c1] == fabric->chan_dst[c0]);
 	return fabric->turn_row[c0] + (c1 - fabric->chan_row[fabric->chan_dst[c0]]);
 }
 
 /* The second channel of a turn that begins with c0. */
 static inline uint32_t osr_turn_next(const struct osr_fabric *fabric, uint32_t c0, uint32_t turn)
 {
+	osr_invariant(c0 < fabric->n_channels);
+	osr_invariant(fabric->turn_row[c0] <= turn && turn < fabric->turn_row[c0 + 1]);
 	return fabric->chan_row[fabric->chan_dst[c0]] + (turn - fabric->turn_row[c0]);
 }
 
@@ -249,6 +259,7 @@ static inline uint32_t osr_turn_next(const struct osr_fabric *fabric, uint32_t c
  */
 static inline uint32_t osr_port_channel(const struct osr_fabric *fabric, uint32_t s, uint32_t port)
 {
+	osr_invariant(s < fabric->n_switches);
 	return port <= fabric->sw_n_ports[s] ? fabric->port_chan[fabric->port_row[s] + port]
 					     : OSR_NONE;
 }

@@ -8,7 +8,7 @@
 
 #define ALIGN ((size_t)64)
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
-/* Under AddressSanitizer every piece is a block of its own, so that it sees what lies beyond. */
+/* AddressSanitizer sees accesses beyond a piece only if the piece is a block of its own. */
 #if defined(__SANITIZE_ADDRESS__)
 #define BLOCK_SIZE 0
 #elif defined(__has_feature)
@@ -24,25 +24,25 @@ struct osr_arena_block {
 	struct osr_arena_block *prev;
 	size_t size; /* of data */
 	size_t used;
-	size_t touched;      /* what lies beyond is zero as it came */
+	size_t touched; /* bytes that may have been written; those behind them are still zero */
 	unsigned char *data; /* ALIGN-ed */
 };
 
 /*
- * Straight from the system: in a pool of malloc(), among the small pieces of other users of the
- * process, blocks that come and go leave holes that do not fit the next one, and the pool grows for
+ * Blocks come straight from the system. In a pool of malloc(), between small pieces of other users
+ * of the process, freed blocks leave holes that do not fit the next block, and the pool grows for
  * hours.
  */
 static void *block_memory(size_t size)
 {
 	void *mem;
 
-	/* Every piece is to end where its block does. */
+	/* AddressSanitizer guards the end of the block, which must be the end of the piece. */
 	if (!BLOCK_SIZE)
 		return posix_memalign(&mem, ALIGN, size + ALIGN) ? NULL : mem;
 	/*
-	 * A block for one large piece is written to its end: all pages at once are cheaper than one
-	 * by one.
+	 * A block for one large piece will be written to its end. Mapping all of its pages at once
+	 * is cheaper than one page fault after the other.
 	 */
 	mem = mmap(NULL, size + ALIGN, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | (size > BLOCK_SIZE ? MAP_POPULATE : 0), -1, 0);
@@ -76,7 +76,7 @@ static struct osr_arena_block *block_new(size_t size)
 _Static_assert(sizeof(struct osr_arena_block) <= ALIGN,
 	       "the header takes at most one aligned unit");
 
-/* n * size bytes at the end of what arena->last has in use. */
+/* n * size bytes behind the pieces in arena->last, or in a new block. NULL: no memory. */
 static unsigned char *arena_piece(struct osr_arena *arena, size_t n, size_t size)
 {
 	struct osr_arena_block *block = arena->last;
@@ -103,6 +103,8 @@ static unsigned char *arena_piece(struct osr_arena *arena, size_t n, size_t size
 	}
 	p = block->data + block->used;
 	block->used += want;
+	osr_invariant((uintptr_t)p % ALIGN == 0);
+	osr_invariant(block->used <= block->size && block->touched <= block->size);
 	arena->in_use += want;
 	if (arena->in_use > arena->peak)
 		arena->peak = arena->in_use;
@@ -169,9 +171,11 @@ struct osr_arena_mark osr_arena_mark(const struct osr_arena *arena)
 
 void osr_arena_reset(struct osr_arena *arena, struct osr_arena_mark mark)
 {
+	osr_invariant(mark.in_use <= arena->in_use);
 	while (arena->last != mark.block) {
 		struct osr_arena_block *block = arena->last;
 
+		osr_invariant(block); /* else the mark is of another arena, or reset already */
 		arena->last = block->prev;
 		block->used = 0;
 		if (arena->spare || block->size != BLOCK_SIZE)
@@ -179,8 +183,10 @@ void osr_arena_reset(struct osr_arena *arena, struct osr_arena_mark mark)
 		else
 			arena->spare = block;
 	}
-	if (arena->last)
+	if (arena->last) {
+		osr_invariant(mark.used <= arena->last->used);
 		arena->last->used = mark.used;
+	}
 	arena->in_use = mark.in_use;
 	arena->refused = mark.refused;
 }
@@ -204,6 +210,7 @@ uint32_t osr_threads_parts(const struct osr_arena *scratch, uint64_t n_steps)
 {
 	const struct osr_threads *threads = scratch->threads;
 
+	osr_invariant(!threads || threads->n > 0);
 	return threads && n_steps >= threads->n_steps ? threads->n : 1;
 }
 
@@ -228,6 +235,7 @@ void osr_threads_share(const struct osr_arena *scratch,
 {
 	struct sharing sharing = { .do_item = do_item, .ctx = ctx, .n = n_items };
 
+	osr_invariant(n_parts > 0 || !n_items);
 	if (n_parts > 1 && scratch->threads)
 		scratch->threads->run(share_part, &sharing, n_parts);
 	else

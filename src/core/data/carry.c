@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include <osmroutes/each.h>
+
 #include "core/data/carry.h"
 
 #include <string.h>
@@ -7,18 +9,36 @@ uint8_t osr_carry_port(const struct osr_fabric_map *map, uint32_t s, uint8_t por
 {
 	bool had = osr_port_channel(map->from, map->sw[s], port) != OSR_NONE;
 
+	osr_invariant(map->sw[s] < map->from->n_switches);
 	return had && osr_port_channel(map->to, s, port) == OSR_NONE ? OSR_NO_PATH : port;
 }
 
-/* LFTs, SLs, and SLs of earlier. */
+#define N_ENTRIES 256 /* values of an LFT entry */
+
+/*
+ * left[N_ENTRIES]: what each entry of switch s becomes. Does some entry become another one, as on a
+ * switch that has lost a cable?
+ */
+static bool carry_entries(const struct osr_fabric_map *map, uint32_t s, uint8_t *left)
+{
+	bool lossy = false;
+
+	for (unsigned p = 0; p < N_ENTRIES; p++) {
+		left[p] = osr_carry_port(map, s, (uint8_t)p);
+		lossy |= left[p] != p;
+	}
+	return lossy;
+}
+
+/* LFTs, SLs, and SLs that were granted to earlier connections. */
 static enum osr_status carry_pairs(const struct osr_fabric_map *map, const struct osr_routing *was,
 				   struct osr_arena *scratch, struct osr_arena *arena,
 				   struct osr_routing *now, struct osr_diag *diag)
 {
 	uint32_t n = map->to->n_switches, n_lossy = 0;
 	size_t size = (size_t)map->to->n_dests * n;
-	uint8_t *left = osr_alloc(scratch, n, 256); /* of an entry, by switch and port */
-	uint32_t *lossy = osr_alloc(scratch, n, sizeof(*lossy));
+	uint8_t *left = osr_alloc(scratch, n, N_ENTRIES);        /* see carry_entries() */
+	uint32_t *lossy = osr_alloc(scratch, n, sizeof(*lossy)); /* switches not to be copied */
 	uint16_t *granted =
 		was->sl && was->granted ? osr_calloc(arena, size, sizeof(*granted)) : NULL;
 	bool alike = n == map->from->n_switches;
@@ -29,23 +49,19 @@ static enum osr_status carry_pairs(const struct osr_fabric_map *map, const struc
 	if (osr_arena_failed(scratch, diag) || osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
 	memset(now->lft, OSR_NO_PATH, size);
-	for (uint32_t s = 0; s < n; s++)
+	OSR_EACH_SWITCH(s, map->to)
 		alike &= map->sw[s] == s;
-	for (uint32_t s = 0; s < n; s++) {
-		bool lost = !alike;
-
-		for (unsigned p = 0; map->sw[s] != OSR_NONE && p < 256; p++) {
-			left[s * (size_t)256 + p] = osr_carry_port(map, s, (uint8_t)p);
-			lost |= left[s * (size_t)256 + p] != p;
-		}
-		if (lost && map->sw[s] != OSR_NONE)
+	OSR_EACH_SWITCH(s, map->to) {
+		if (map->sw[s] == OSR_NONE)
+			continue;
+		if (carry_entries(map, s, left + s * (size_t)N_ENTRIES) || !alike)
 			lossy[n_lossy++] = s;
 	}
 	/*
-	 * Rows as they are where all switches are the same: then only switches that have lost a
-	 * cable differ.
+	 * If both fabrics have the same switches, rows are copied, and only switches that have lost
+	 * a cable need another entry.
 	 */
-	for (uint32_t d = 0; d < map->to->n_dests; d++) {
+	OSR_EACH_DEST(d, map->to) {
 		size_t from = (size_t)map->dest[d] * map->from->n_switches, to = (size_t)d * n;
 
 		if (map->dest[d] == OSR_NONE)
@@ -60,7 +76,7 @@ static enum osr_status carry_pairs(const struct osr_fabric_map *map, const struc
 		for (uint32_t i = 0; i < n_lossy; i++) {
 			uint32_t s = lossy[i], v = map->sw[s];
 
-			now->lft[to + s] = left[s * (size_t)256 + was->lft[from + v]];
+			now->lft[to + s] = left[s * (size_t)N_ENTRIES + was->lft[from + v]];
 			if (now->sl)
 				now->sl[to + s] = was->sl[from + v];
 			if (granted)
@@ -71,9 +87,9 @@ static enum osr_status carry_pairs(const struct osr_fabric_map *map, const struc
 }
 
 /*
- * Which LID has whose tree. A tree whose first LID is gone, or is behind another switch, stays with
- * the LIDs that have it, as rows of their own; LIDs that are new, or of a port behind another
- * switch, repeat the first one of their port.
+ * Which LID has whose tree. If the first LID of a tree is gone, or is behind another switch, the
+ * other LIDs with this tree keep it as rows of their own. A LID that is new, or whose port is
+ * behind another switch, repeats the first LID of its port.
  */
 static enum osr_status carry_planes(const struct osr_fabric_map *map, const struct osr_planes *was,
 				    struct osr_arena *scratch, struct osr_arena *arena,
@@ -90,10 +106,11 @@ static enum osr_status carry_planes(const struct osr_fabric_map *map, const stru
 		return OSR_NOMEM;
 	memcpy(now->kind, was->kind, was->n < now->n ? was->n : now->n);
 	memset(today, 0xff, map->from->n_dests * sizeof(*today));
-	for (uint32_t d = 0; d < map->to->n_dests; d++)
+	OSR_EACH_DEST(d, map->to) {
 		if (osr_fabric_map_dest_stays(map, d))
 			today[map->dest[d]] = d;
-	for (uint32_t d = 0; d < map->to->n_dests; d++) {
+	}
+	OSR_EACH_DEST(d, map->to) {
 		uint32_t tree;
 
 		if (!osr_plane_of(map->to, d) || !osr_fabric_map_dest_stays(map, d))
@@ -101,6 +118,8 @@ static enum osr_status carry_planes(const struct osr_fabric_map *map, const stru
 		tree = today[was->tree_of[map->dest[d]]];
 		now->tree_of[d] = tree == OSR_NONE ? d : tree;
 	}
+	OSR_EACH_DEST(d, map->to)
+		osr_invariant(now->tree_of[now->tree_of[d]] == now->tree_of[d]);
 	return OSR_OK;
 }
 
@@ -113,57 +132,66 @@ static enum osr_status carry_sl2vl(const struct osr_fabric_map *map, const struc
 		return OSR_OK;
 	if (osr_routing_alloc_sl2vl(now, map->to, OSR_VL_UNSET, arena, diag))
 		return OSR_NOMEM;
-	for (uint32_t s = 0; s < map->to->n_switches; s++) {
-		unsigned n = map->to->sw_n_ports[s] + 1u, n_from;
+	OSR_EACH_SWITCH(s, map->to) {
+		unsigned n = map->to->sw_n_ports[s] + 1u, n_from, n_both;
 
 		if (map->sw[s] == OSR_NONE)
 			continue;
 		n_from = map->from->sw_n_ports[map->sw[s]] + 1u;
-		for (unsigned i = 0; i < n && i < n_from; i++)
+		n_both = n < n_from ? n : n_from;
+		for (unsigned i = 0; i < n_both; i++)
 			memcpy(now->sl2vl + now->sl2vl_row[s] + i * n,
 			       was->sl2vl + was->sl2vl_row[map->sw[s]] + i * n_from,
-			       (n < n_from ? n : n_from) * sizeof(*now->sl2vl));
+			       n_both * sizeof(*now->sl2vl));
 	}
 	return OSR_OK;
 }
 
-/* What belongs to channels: the multicast order, the certificate, and the turns of each lane. */
-static enum osr_status carry_channels(const struct osr_fabric_map *map,
-				      const struct osr_routing *was, struct osr_arena *scratch,
-				      struct osr_arena *arena, struct osr_routing *now,
-				      struct osr_diag *diag)
+/* deps[] by turns of map->to, from was->lane_deps by turns of map->from. */
+static void carry_lane_deps(const struct osr_fabric_map *map, const struct osr_routing *was,
+			    uint16_t *deps)
 {
 	const struct osr_fabric *from = map->from, *to = map->to;
-	uint32_t m = to->n_channels, n_turns = 0;
-	uint32_t *first = osr_alloc(scratch, from->n_channels, sizeof(*first)); /* turn */
-	uint16_t *deps;
 
-	for (uint32_t c = 0; c < m; c++)
-		n_turns += to->chan_row[to->chan_dst[c] + 1] - to->chan_row[to->chan_dst[c]];
-	deps = was->lane_deps ? osr_calloc(arena, n_turns, sizeof(*deps)) : NULL;
+	for (uint32_t c0 = 0; c0 < to->n_channels; c0++) {
+		if (map->chan[c0] == OSR_NONE)
+			continue;
+		OSR_EACH_CHANNEL(c1, to, to->chan_dst[c0]) {
+			if (map->chan[c1] != OSR_NONE)
+				deps[osr_turn(to, c0, c1)] = was->lane_deps[osr_turn(
+					from, map->chan[c0], map->chan[c1])];
+		}
+	}
+}
+
+/* Arrays by channel: the span of multicast, the certificate, and the turns of each lane. */
+static enum osr_status carry_channels(const struct osr_fabric_map *map,
+				      const struct osr_routing *was, struct osr_arena *arena,
+				      struct osr_routing *now, struct osr_diag *diag)
+{
+	const struct osr_fabric *from = map->from, *to = map->to;
+	size_t n_vls = was->rank ? was->n_vls : 0, m = to->n_channels;
+	uint16_t *deps = NULL;
+
+	if (was->lane_deps)
+		deps = osr_calloc(arena, osr_n_turns(to), sizeof(*deps));
 	now->lane_deps = deps;
 	if (was->rank)
-		now->rank = osr_calloc(arena, (size_t)was->n_vls * m, sizeof(*now->rank));
+		now->rank = osr_calloc(arena, n_vls * m, sizeof(*now->rank));
 	if (was->mcast_parent)
 		now->mcast_parent = osr_alloc(arena, to->n_switches, sizeof(*now->mcast_parent));
-	if (osr_arena_failed(scratch, diag) || osr_arena_failed(arena, diag))
+	if (osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
-	for (uint32_t s = 0; now->mcast_parent && s < to->n_switches; s++)
-		now->mcast_parent[s] = OSR_NONE;
-	for (uint32_t c = 0, n = 0; c < from->n_channels; c++) {
-		first[c] = n;
-		n += from->chan_row[from->chan_dst[c] + 1] - from->chan_row[from->chan_dst[c]];
-	}
-	for (uint32_t c = 0, turn = 0; c < m; c++) {
-		uint32_t old = map->chan[c], s = to->chan_dst[c];
+	if (deps)
+		carry_lane_deps(map, was, deps);
+	if (now->mcast_parent)
+		memset(now->mcast_parent, 0xff, to->n_switches * sizeof(*now->mcast_parent));
+	for (uint32_t c = 0; c < m; c++) {
+		uint32_t old = map->chan[c];
 
-		for (uint32_t o = to->chan_row[s]; o < to->chan_row[s + 1]; o++, turn++)
-			if (deps && old != OSR_NONE && map->chan[o] != OSR_NONE)
-				deps[turn] = was->lane_deps[first[old] + map->chan[o] -
-							    from->chan_row[from->chan_dst[old]]];
 		if (old == OSR_NONE)
 			continue;
-		for (size_t vl = 0; now->rank && vl < was->n_vls; vl++)
+		for (size_t vl = 0; vl < n_vls; vl++)
 			now->rank[vl * m + c] = was->rank[vl * from->n_channels + old];
 		if (now->mcast_parent && was->mcast_parent[from->chan_src[old]] == old)
 			now->mcast_parent[to->chan_src[c]] = c;
@@ -197,7 +225,7 @@ enum osr_status osr_carry(const struct osr_fabric *from, const struct osr_routin
 	now->stable = (struct osr_stable){ .kept = false };
 	now->any_sl = (struct osr_any_sl_cost){ .known = false };
 	now->ms_spf = now->ms_layers = 0;
-	/* For the sweep after this one. */
+	/* An engine gets its notes back in the next sweep, also after tables that it did not make. */
 	notes = osr_alloc(arena, was->notes.size, 1);
 	if (notes && was->notes.size)
 		memcpy(notes, was->notes.data, was->notes.size);
@@ -207,7 +235,42 @@ enum osr_status osr_carry(const struct osr_fabric *from, const struct osr_routin
 	    (st = carry_planes(map, &was->planes, scratch, arena, &now->planes, diag)) ||
 	    (st = carry_sl2vl(map, was, arena, now, diag)))
 		return st;
-	return carry_channels(map, was, scratch, arena, now, diag);
+	return carry_channels(map, was, arena, now, diag);
+}
+
+/* OSR_OK: every switch and LID of map->to was in map->from. */
+static enum osr_status carry_has_all(const struct osr_fabric_map *map, struct osr_diag *diag)
+{
+	const struct osr_fabric *fabric = map->to;
+	char buf[32];
+
+	OSR_EACH_SWITCH(s, fabric) {
+		if (map->sw[s] == OSR_NONE)
+			return osr_fail(diag, OSR_CHECK_FAILED, "switch %s is new",
+					osr_switch_name(fabric, s, buf));
+	}
+	OSR_EACH_DEST(d, fabric) {
+		if (map->dest[d] == OSR_NONE)
+			return osr_fail(diag, OSR_CHECK_FAILED, "LID %u of %s is new",
+					fabric->dest_lid[d],
+					osr_terminal_name(fabric, fabric->dest_term[d], buf));
+	}
+	return OSR_OK;
+}
+
+/* Has a switch of the previous span lost the link to its parent? */
+static bool carry_span_broke(const struct osr_earlier *earlier)
+{
+	const uint32_t *was = earlier->was->mcast_parent, *now = earlier->routing.mcast_parent;
+
+	OSR_EACH_SWITCH(s, earlier->map.to) {
+		uint32_t old = earlier->map.sw[s];
+
+		osr_invariant(now[s] == OSR_NONE || old != OSR_NONE);
+		if (old != OSR_NONE && was[old] != OSR_NONE && now[s] == OSR_NONE)
+			return true;
+	}
+	return false;
 }
 
 enum osr_status osr_carry_again(const struct osr_result *old, const struct osr_fabric *fabric,
@@ -215,36 +278,18 @@ enum osr_status osr_carry_again(const struct osr_result *old, const struct osr_f
 				struct osr_routing *routing, struct osr_diag *diag)
 {
 	struct osr_earlier earlier;
-	const struct osr_fabric_map *map = &earlier.map;
 	enum osr_status st =
 		osr_carry(&old->fabric, &old->routing, fabric, scratch, arena, &earlier, diag);
-	uint32_t kept = 0, wanted = 0;
-	char buf[32];
 
+	if (!st && all)
+		st = carry_has_all(&earlier.map, diag);
 	if (st)
 		return st;
-	for (uint32_t s = 0; all && s < fabric->n_switches; s++)
-		if (map->sw[s] == OSR_NONE)
-			return osr_fail(diag, OSR_CHECK_FAILED, "switch %s is new",
-					osr_switch_name(fabric, s, buf));
-	for (uint32_t d = 0; all && d < fabric->n_dests; d++)
-		if (map->dest[d] == OSR_NONE)
-			return osr_fail(diag, OSR_CHECK_FAILED, "LID %u of %s is new",
-					fabric->dest_lid[d],
-					osr_terminal_name(fabric, fabric->dest_term[d], buf));
 	*routing = earlier.routing;
 	routing->lane_deps = NULL;
 	routing->claims &= ~(uint32_t)OSR_CLAIM_MINIMAL;
-	/*
-	 * A spanning order with a missing link spans no more: the claim goes, and OpenSM builds its
-	 * own trees.
-	 */
-	for (uint32_t s = 0; routing->mcast_parent && s < fabric->n_switches; s++) {
-		kept += routing->mcast_parent[s] != OSR_NONE;
-		wanted +=
-			map->sw[s] != OSR_NONE && old->routing.mcast_parent[map->sw[s]] != OSR_NONE;
-	}
-	if (kept < wanted) {
+	/* A span that lacks a link spans nothing: without it OpenSM builds its own trees. */
+	if (routing->mcast_parent && carry_span_broke(&earlier)) {
 		routing->mcast_parent = NULL;
 		routing->claims &= ~(uint32_t)OSR_CLAIM_MULTICAST;
 	}

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * carry.h - tables of before in the numbering of today's fabric: the one step from one generation
- * to the next.
+ * carry.h - the previous tables in the numbering of the current fabric: the one step from one
+ * generation to the next.
  *
- * An entry stays where its port still leads somewhere, be it over another cable: the switch will
- * send packets there until it is programmed anew. Where the cable is gone, so are the packets,
- * which wait for nothing: OSR_NO_PATH. SLs and SLs given earlier stay, SL 0 is that of new LIDs and
- * switches; SL2VL tables stay port by port, new ports have OSR_VL_UNSET; the multicast order stays
- * where its cables are. The certificate and the turns of each lane (lane_deps) stay by cables: new
- * channels carry none of the old routes, so any rank does. All else is as it was, claims too, but
- * what a sweep did (stable) and its notes for the log. Whether anything still holds is for the
- * checker to say.
+ *	LFT entries	stay if their port still leads to a switch or end port, be it over another
+ *			cable: the switch sends packets there until it is programmed again. If the
+ *			cable is gone, packets are dropped and wait for nothing: OSR_NO_PATH.
+ *	SLs		stay, granted SLs too. New LIDs and switches have SL 0.
+ *	SL2VL tables	stay port by port. New ports have OSR_VL_UNSET.
+ *	multicast	the link of a switch to its parent stays if its cable does.
+ *	certificate	ranks and lane_deps stay cable by cable. New channels have rank 0: no old
+ *			route uses them, so any rank is right.
  *
- * O(LIDs * switches); where all switches are there, rows are copied and entries of switches that
- * have lost a cable changed.
+ * All other members stay, claims too, except the report of the sweep (`stable`) and its notes for
+ * the log. The checker decides whether the claims still hold.
+ *
+ * O(LIDs * switches). If the switches are the same, rows are copied, and only switches that have
+ * lost a cable get new entries.
  */
 #ifndef OSR_CORE_CARRY_H
 #define OSR_CORE_CARRY_H
@@ -23,9 +26,9 @@
 #include "core/data/fabric_map.h"
 
 struct osr_earlier {
-	struct osr_fabric_map map;     /* of today's fabric in the earlier one */
-	const struct osr_routing *was; /* as it was made */
-	struct osr_routing routing;    /* in today's numbering */
+	struct osr_fabric_map map;     /* from the previous fabric to the current one */
+	const struct osr_routing *was; /* the previous tables, in their own numbering */
+	struct osr_routing routing;    /* the same tables in the current numbering */
 };
 
 /* The map lives in `scratch`, tables in `arena`; they may be the same. OSR_NOMEM. */
@@ -34,7 +37,7 @@ enum osr_status osr_carry(const struct osr_fabric *from, const struct osr_routin
 			  struct osr_arena *arena, struct osr_earlier *earlier,
 			  struct osr_diag *diag);
 
-/* Had switch s of today a path to d? */
+/* Did the previous tables have a path from switch s to LID d, both of the current fabric? */
 static inline bool osr_carry_had_path(const struct osr_earlier *earlier, uint32_t d, uint32_t s)
 {
 	uint32_t dest = earlier->map.dest[d], sw = earlier->map.sw[s];
@@ -43,15 +46,15 @@ static inline bool osr_carry_had_path(const struct osr_earlier *earlier, uint32_
 }
 
 /*
- * Checked tables on the fabric of today, to be used again if the checker accepts them. Minimality
- * is not claimed any more: a new cable may have made shorter routes than those of before.
- * OSR_CHECK_FAILED if `all` and a switch or LID is new.
+ * Checked tables on the current fabric, to be used again if the checker accepts them. They no
+ * longer claim to be minimal, for a new cable may allow shorter routes. With `all` a new switch or
+ * LID is refused with OSR_CHECK_FAILED.
  */
 enum osr_status osr_carry_again(const struct osr_result *old, const struct osr_fabric *fabric,
 				bool all, struct osr_arena *arena, struct osr_arena *scratch,
 				struct osr_routing *routing, struct osr_diag *diag);
 
-/* What is left of an entry of switch s of map->to, which is in both fabrics. */
+/* The carried entry of switch s of map->to, a switch of both fabrics: `port` or OSR_NO_PATH. */
 uint8_t osr_carry_port(const struct osr_fabric_map *map, uint32_t s, uint8_t port);
 
 #endif

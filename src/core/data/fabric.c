@@ -4,6 +4,7 @@
  * arrays of fabric.h. Switches are sorted once, by GUID; everything else falls into order by
  * walking switch after switch and port after port, so no other sort is needed.
  */
+#include <osmroutes/each.h>
 #include <osmroutes/fabric.h>
 #include <osmroutes/set.h>
 
@@ -60,7 +61,7 @@ static void *vec_grow(struct osr_builder *builder, struct vec *vec, size_t n)
 	return (char *)vec->data + (vec->n - n) * vec->size;
 }
 
-/* How many bytes of UTF-8 begin here; 0: none, or a control character. */
+/* Bytes of the UTF-8 character that begins at `at`; 0 if there is none or it is a control one. */
 static unsigned printable(const unsigned char *at)
 {
 	unsigned n = 4;
@@ -176,14 +177,14 @@ struct array {
 };
 
 #define N_ARRAYS 32
-#define N_NAME_ARRAYS 3 /* the last ones: where a string lies says nothing */
+#define N_NAME_ARRAYS 3 /* the last of them: equal names may have different offsets */
 
-/* Strings follow one another, so the one that begins last ends the block. */
+/* Strings follow one another, so the string that begins last ends the block. */
 static size_t names_size(const struct osr_fabric *fabric)
 {
 	uint32_t last = 0;
 
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
+	OSR_EACH_SWITCH(s, fabric)
 		last = fabric->sw_name[s] > last ? fabric->sw_name[s] : last;
 	for (uint32_t t = 0; t < fabric->n_terminals; t++)
 		last = fabric->term_name[t] > last ? fabric->term_name[t] : last;
@@ -243,7 +244,7 @@ static void *array_of(const struct osr_fabric *fabric, const struct array *array
 	return p;
 }
 
-/* For a fabric of these counts; zeros. */
+/* Allocates all arrays for the counts of the fabric, filled with zeros. */
 static enum osr_status alloc_arrays(struct osr_fabric *fabric, struct osr_arena *arena,
 				    struct osr_diag *diag)
 {
@@ -258,38 +259,40 @@ static enum osr_status alloc_arrays(struct osr_fabric *fabric, struct osr_arena 
 	return osr_arena_failed(arena, diag) ? OSR_NOMEM : OSR_OK;
 }
 
-static bool same_names(const struct osr_fabric *fabric, const struct osr_fabric *g)
+static bool same_names(const struct osr_fabric *fabric, const struct osr_fabric *other)
 {
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
-		if (strcmp(fabric->names + fabric->sw_name[s], g->names + g->sw_name[s]))
+	OSR_EACH_SWITCH(s, fabric) {
+		if (strcmp(fabric->names + fabric->sw_name[s], other->names + other->sw_name[s]))
 			return false;
+	}
 	for (uint32_t t = 0; t < fabric->n_terminals; t++)
-		if (strcmp(fabric->names + fabric->term_name[t], g->names + g->term_name[t]))
+		if (strcmp(fabric->names + fabric->term_name[t],
+			   other->names + other->term_name[t]))
 			return false;
 	return true;
 }
 
-bool osr_fabric_alike(const struct osr_fabric *fabric, const struct osr_fabric *g)
+bool osr_fabric_alike(const struct osr_fabric *fabric, const struct osr_fabric *other)
 {
 	struct array a[N_ARRAYS], b[N_ARRAYS];
 
-	if (fabric->n_switches != g->n_switches || fabric->n_channels != g->n_channels ||
-	    fabric->n_terminals != g->n_terminals || fabric->n_dests != g->n_dests ||
-	    fabric->n_components != g->n_components || fabric->max_lid != g->max_lid ||
-	    fabric->n_ports != g->n_ports)
+	if (fabric->n_switches != other->n_switches || fabric->n_channels != other->n_channels ||
+	    fabric->n_terminals != other->n_terminals || fabric->n_dests != other->n_dests ||
+	    fabric->n_components != other->n_components || fabric->max_lid != other->max_lid ||
+	    fabric->n_ports != other->n_ports)
 		return false;
 	list_arrays(fabric, a);
-	list_arrays(g, b);
+	list_arrays(other, b);
 	for (unsigned i = 0; i < N_ARRAYS - N_NAME_ARRAYS; i++)
 		if (a[i].n != b[i].n ||
-		    memcmp(array_of(fabric, &a[i]), array_of(g, &b[i]), a[i].n * a[i].size))
+		    memcmp(array_of(fabric, &a[i]), array_of(other, &b[i]), a[i].n * a[i].size))
 			return false;
 	return true;
 }
 
-bool osr_fabric_equal(const struct osr_fabric *fabric, const struct osr_fabric *g)
+bool osr_fabric_equal(const struct osr_fabric *fabric, const struct osr_fabric *other)
 {
-	return osr_fabric_alike(fabric, g) && same_names(fabric, g);
+	return osr_fabric_alike(fabric, other) && same_names(fabric, other);
 }
 
 enum osr_status osr_fabric_copy(const struct osr_fabric *from, struct osr_arena *arena,
@@ -308,7 +311,7 @@ enum osr_status osr_fabric_copy(const struct osr_fabric *from, struct osr_arena 
 
 /* ---- laying out ----------------------------------------------------------------------------- */
 
-/* Arrays are for others to read; here they are written. */
+/* The arrays of a fabric are constant to everybody but the functions below, which write them. */
 static uint8_t *to8(const uint8_t *array)
 {
 	return (uint8_t *)array;
@@ -329,7 +332,7 @@ static uint64_t *to64(const uint64_t *array)
 	return (uint64_t *)array;
 }
 
-/* What hangs on a port while the fabric is laid out. */
+/* The cable or end port at a port of a switch, while the fabric is laid out. */
 struct port_use {
 	uint32_t link;     /* or OSR_NONE */
 	uint32_t terminal; /* or OSR_NONE */
@@ -342,7 +345,7 @@ struct build {
 	struct osr_arena *arena;
 	struct osr_fabric *fabric;
 	struct osr_diag *diag;
-	struct osr_arena scratch;  /* of the arrays below */
+	struct osr_arena scratch;  /* has the arrays below */
 	struct switch_rec *sorted; /* [n_switches] by GUID */
 	uint32_t *index;           /* handle -> switch */
 	struct port_use *use;      /* [n_ports] */
@@ -350,9 +353,9 @@ struct build {
 
 static int fabric_by_guid(const void *a, const void *b)
 {
-	const struct switch_rec *rec = a, *switch_rec = b;
+	const struct switch_rec *left = a, *right = b;
 
-	return rec->in.guid < switch_rec->in.guid ? -1 : rec->in.guid > switch_rec->in.guid;
+	return left->in.guid < right->in.guid ? -1 : left->in.guid > right->in.guid;
 }
 
 static const char *builder_name(const struct osr_builder *builder, uint32_t name)
@@ -413,7 +416,7 @@ static enum osr_status claim_port(struct build *build, uint32_t handle, uint32_t
 	return OSR_OK;
 }
 
-/* The range of LIDs of an end port is legal, and counted. */
+/* Counts the LIDs of an end port, or says why they are no legal range. */
 static enum osr_status claim_lids(struct build *build, const struct terminal_rec *rec)
 {
 	uint32_t n = rec->in.lmc <= 7 ? 1u << rec->in.lmc : 0, last = rec->in.lid + n - 1;
@@ -433,7 +436,7 @@ static enum osr_status claim_lids(struct build *build, const struct terminal_rec
 	return OSR_OK;
 }
 
-/* What hangs on each port; and how much there is of everything. */
+/* Notes the cable or end port at each port; counts channels, terminals and destinations. */
 static enum osr_status claim_ports(struct build *build)
 {
 	const struct osr_link_in *link = build->builder->links.data;
@@ -484,7 +487,7 @@ static void lay_out_channel(struct build *build, uint32_t c, uint32_t s, uint32_
 	to8(fabric->chan_flags)[c] = use->side ? link->flags_b : link->flags_a;
 }
 
-/* Terminal t hangs on switch s. */
+/* Terminal t is attached to switch s. */
 static void lay_out_terminal(struct osr_fabric *fabric, uint32_t t, uint32_t s,
 			     const struct terminal_rec *rec)
 {
@@ -532,7 +535,8 @@ static void lay_out_ports(struct build *build)
 	to32(fabric->port_row)[fabric->n_switches] = fabric->n_ports;
 	to32(fabric->chan_row)[fabric->n_switches] = c;
 	to32(fabric->term_row)[fabric->n_switches] = t;
-	/* The other direction, once all channels are there. */
+	osr_invariant(c == fabric->n_channels && t == fabric->n_terminals);
+	/* The reverse of a channel is known once all channels are. */
 	while (c-- > 0) {
 		const struct port_use *use =
 			&build->use[fabric->port_row[fabric->chan_src[c]] + fabric->chan_port[c]];
@@ -554,9 +558,10 @@ static enum osr_status lay_out_turns(struct build *build)
 		n += fabric->chan_row[via + 1] - fabric->chan_row[via];
 	}
 	to32(fabric->turn_row)[fabric->n_channels] = (uint32_t)n;
-	return n <= UINT32_MAX ? OSR_OK
-			       : osr_fail(build->diag, OSR_INVAL,
-					  "the fabric has more than 2^32 pairs of channels");
+	if (n > UINT32_MAX)
+		return osr_fail(build->diag, OSR_INVAL,
+				"the fabric has more than 2^32 pairs of channels");
+	return OSR_OK;
 }
 
 static enum osr_status lay_out_dests(struct build *build)
@@ -578,7 +583,7 @@ static enum osr_status lay_out_dests(struct build *build)
 			*owner = t;
 		}
 	}
-	/* lid_dest holds terminals up to here; walking the LIDs upwards turns them into dests. */
+	/* lid_dest holds terminals up to here; a pass over all LIDs turns them into dests. */
 	for (uint32_t l = 0; l <= fabric->max_lid; l++) {
 		if (lid_dest[l] == OSR_NONE)
 			continue;
@@ -587,10 +592,11 @@ static enum osr_status lay_out_dests(struct build *build)
 		to32(fabric->dest_switch)[d] = fabric->term_switch[lid_dest[l]];
 		lid_dest[l] = d++;
 	}
+	osr_invariant(d == fabric->n_dests);
 	return OSR_OK;
 }
 
-/* Sets are called by their lowest switch, so components are numbered in that order. */
+/* The name of a set is its lowest switch, so components are numbered by their lowest switches. */
 static void find_components(struct build *build)
 {
 	struct osr_fabric *fabric = build->fabric;
@@ -613,7 +619,7 @@ bool osr_names_repeated(const char *names, const uint32_t *text, uint32_t n, boo
 
 	while (room < 2 * (uint64_t)n)
 		room *= 2;
-	/* An open hash table of the first of each text, plus 1. */
+	/* An open hash table: the number of the first occurrence of each text, plus 1. */
 	first = calloc(room, sizeof(*first));
 	if (!first)
 		return false;
@@ -648,12 +654,13 @@ static uint32_t add_with_guid(struct osr_builder *builder, uint32_t name, uint64
 }
 
 /*
- * Vendors give all their nodes one name. Where several switches and end ports are called alike, the
- * GUID follows the name, for every reader. Port 0 is called as its switch.
+ * Vendors give all their nodes one name. If several switches and end ports have the same name, the
+ * GUID follows the name of each. Port 0 has the name of its switch.
  */
 static enum osr_status tell_names_apart(struct build *build)
 {
 	struct terminal_rec *term = build->builder->terminals.data;
+	struct osr_builder *builder = build->builder;
 	uint32_t n_sw = build->fabric->n_switches, n = n_sw + build->fabric->n_terminals;
 	uint32_t *name = osr_alloc(&build->scratch, n, sizeof(*name));
 	bool *repeated = osr_alloc(&build->scratch, n, 1);
@@ -664,19 +671,61 @@ static enum osr_status tell_names_apart(struct build *build)
 		name[s] = build->sorted[s].name;
 	for (uint32_t t = 0; t < build->fabric->n_terminals; t++)
 		name[n_sw + t] = term[t].in.role == OSR_ROLE_SP0 ? 0 : term[t].name;
-	if (!osr_names_repeated(build->builder->names.data, name, n, repeated))
-		build->builder->no_memory = true;
-	for (uint32_t s = 0; !build->builder->no_memory && s < n_sw; s++)
-		if (repeated[s])
-			build->sorted[s].name =
-				add_with_guid(build->builder, name[s], build->sorted[s].in.guid);
-	for (uint32_t t = 0; !build->builder->no_memory && t < build->fabric->n_terminals; t++)
-		if (repeated[n_sw + t])
-			term[t].name =
-				add_with_guid(build->builder, name[n_sw + t], term[t].in.guid);
-	return build->builder->no_memory ? osr_fail(build->diag, OSR_NOMEM,
-						    "out of memory for the names of %u nodes", n)
-					 : OSR_OK;
+	if (!osr_names_repeated(builder->names.data, name, n, repeated))
+		builder->no_memory = true;
+	for (uint32_t i = 0; i < n; i++) {
+		if (builder->no_memory)
+			return osr_fail(build->diag, OSR_NOMEM,
+					"out of memory for the names of %u nodes", n);
+		if (!repeated[i])
+			continue;
+		if (i < n_sw)
+			build->sorted[i].name =
+				add_with_guid(builder, name[i], build->sorted[i].in.guid);
+		else
+			term[i - n_sw].name =
+				add_with_guid(builder, name[i], term[i - n_sw].in.guid);
+	}
+	if (builder->no_memory)
+		return osr_fail(build->diag, OSR_NOMEM, "out of memory for the names of %u nodes",
+				n);
+	return OSR_OK;
+}
+
+/* What fabric.h promises of every fabric. */
+static void fabric_check(const struct osr_fabric *fabric)
+{
+	OSR_EACH_SWITCH(s, fabric) {
+		osr_invariant(!s || fabric->sw_guid[s - 1] < fabric->sw_guid[s]);
+		osr_invariant(fabric->sw_component[s] < fabric->n_components);
+		osr_invariant(fabric->port_row[s] + fabric->sw_n_ports[s] + 1u ==
+			      fabric->port_row[s + 1]);
+		OSR_EACH_CHANNEL(c, fabric, s)
+			osr_invariant(fabric->chan_src[c] == s);
+		OSR_EACH_TERMINAL(t, fabric, s)
+			osr_invariant(fabric->term_switch[t] == s);
+	}
+	osr_invariant(fabric->chan_row[fabric->n_switches] == fabric->n_channels);
+	osr_invariant(fabric->term_row[fabric->n_switches] == fabric->n_terminals);
+	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		uint32_t back = fabric->chan_rev[c], s = fabric->chan_src[c];
+
+		osr_invariant(fabric->chan_dst[c] != s && fabric->chan_dst[c] < fabric->n_switches);
+		osr_invariant(back < fabric->n_channels && fabric->chan_rev[back] == c);
+		osr_invariant(fabric->chan_src[back] == fabric->chan_dst[c]);
+		osr_invariant(fabric->chan_dst[back] == s);
+		osr_invariant(osr_port_channel(fabric, s, fabric->chan_port[c]) == c);
+		osr_invariant(fabric->chan_vls[c] >= 1 && fabric->chan_vls[c] <= OSR_MAX_VLS);
+		osr_invariant(fabric->sw_component[s] == fabric->sw_component[fabric->chan_dst[c]]);
+	}
+	OSR_EACH_DEST(d, fabric) {
+		uint32_t t = fabric->dest_term[d], lid = fabric->dest_lid[d];
+
+		osr_invariant(!d || fabric->dest_lid[d - 1] < lid);
+		osr_invariant(osr_lid_dest(fabric, lid) == d);
+		osr_invariant(fabric->dest_switch[d] == fabric->term_switch[t]);
+		osr_invariant(lid - fabric->term_lid[t] < 1u << fabric->term_lmc[t]);
+	}
 }
 
 static enum osr_status fabric_build(struct build *build)
@@ -723,8 +772,10 @@ enum osr_status osr_builder_build(struct osr_builder *builder, struct osr_arena 
 	if (st) {
 		osr_arena_reset(arena, mark);
 		memset(fabric, 0, sizeof(*fabric));
+		return st;
 	}
-	return st;
+	fabric_check(fabric);
+	return OSR_OK;
 }
 
 uint32_t osr_fabric_switch_by_guid(const struct osr_fabric *fabric, uint64_t guid)
@@ -769,7 +820,10 @@ void osr_count_hosts(const struct osr_end *end, uint32_t n, uint32_t *n_hosts, u
 	memset(n_hosts, 0, n_switches * sizeof(*n_hosts));
 	for (uint32_t i = 0; i < n; i++)
 		n_hosts[end[i].sw]++;
-	/* Do most switches, and most of those with no other end, have one on their last port? */
+	/*
+	 * The CA that manages a switch is on its last port. If there are such CAs, most switches
+	 * have one, and of the switches with no other end more have one than have none.
+	 */
 	for (uint32_t i = 0; i < n; i++) {
 		n_last += end[i].last;
 		n_only += end[i].last && n_hosts[end[i].sw] == 1;

@@ -3,20 +3,33 @@
 
 #include "core/data/fabric_map.h"
 
-/*
- * The terminal of `from` that has this LID and is the same port of the same CA, router or switch.
- */
+/* The destination of `from` that has this LID, if its port has the GUID and role of terminal t. */
 static uint32_t fabric_map_by_lid(const struct osr_fabric_map *map, uint16_t lid, uint32_t t)
 {
 	const struct osr_fabric *from = map->from, *to = map->to;
-	uint32_t d = from->n_dests && lid <= from->max_lid ? from->lid_dest[lid] : OSR_NONE, old;
+	uint32_t d = osr_lid_dest(from, lid), old;
 
 	if (d == OSR_NONE)
 		return OSR_NONE;
 	old = from->dest_term[d];
-	return from->term_guid[old] == to->term_guid[t] && from->term_role[old] == to->term_role[t]
-		       ? d
-		       : OSR_NONE;
+	if (from->term_guid[old] != to->term_guid[t] || from->term_role[old] != to->term_role[t])
+		return OSR_NONE;
+	return d;
+}
+
+/* The channel of `from` with the switches and ports at both ends of channel c of `to`. */
+static uint32_t fabric_map_cable(const struct osr_fabric_map *map, uint32_t c)
+{
+	const struct osr_fabric *from = map->from, *to = map->to;
+	uint32_t s = map->sw[to->chan_src[c]], old;
+
+	if (s == OSR_NONE)
+		return OSR_NONE;
+	old = osr_port_channel(from, s, to->chan_port[c]);
+	if (old == OSR_NONE || from->chan_dst[old] != map->sw[to->chan_dst[c]] ||
+	    from->chan_port[from->chan_rev[old]] != to->chan_port[to->chan_rev[c]])
+		return OSR_NONE;
+	return old;
 }
 
 enum osr_status osr_fabric_map_init(struct osr_fabric_map *map, const struct osr_fabric *from,
@@ -35,23 +48,18 @@ enum osr_status osr_fabric_map_init(struct osr_fabric_map *map, const struct osr
 	OSR_EACH_SWITCH(s, to) {
 		while (old < from->n_switches && from->sw_guid[old] < to->sw_guid[s])
 			old++;
-		map->sw[s] = old < from->n_switches && from->sw_guid[old] == to->sw_guid[s]
-				     ? old
-				     : OSR_NONE;
+		map->sw[s] = OSR_NONE;
+		if (old < from->n_switches && from->sw_guid[old] == to->sw_guid[s])
+			map->sw[s] = old;
 	}
 	OSR_EACH_DEST(d, to)
 		map->dest[d] = fabric_map_by_lid(map, to->dest_lid[d], to->dest_term[d]);
-	for (uint32_t c = 0; c < to->n_channels; c++) {
-		uint32_t s = map->sw[to->chan_src[c]],
-			 was = s == OSR_NONE ? s : osr_port_channel(from, s, to->chan_port[c]);
-
-		/* The same port at the other end, too. */
-		map->chan[c] = was != OSR_NONE && from->chan_dst[was] == map->sw[to->chan_dst[c]] &&
-					       from->chan_port[from->chan_rev[was]] ==
-						       to->chan_port[to->chan_rev[c]]
-				       ? was
-				       : OSR_NONE;
-	}
+	for (uint32_t c = 0; c < to->n_channels; c++)
+		map->chan[c] = fabric_map_cable(map, c);
+	/* A cable is in both fabrics with both of its directions. */
+	for (uint32_t c = 0; c < to->n_channels; c++)
+		osr_invariant(map->chan[c] == OSR_NONE ||
+			      map->chan[to->chan_rev[c]] == from->chan_rev[map->chan[c]]);
 	return OSR_OK;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * fabric_map.h - which switch, LID and cable of one fabric is which of another: before and after a
- * fault, a restart, an extension.
+ * fabric_map.h - the switches, LIDs and cables of one fabric that are also in another one: before
+ * and after a fault, a restart, an extension.
  *
  *	switch		the same node GUID
  *	destination	the same LID on the same port GUID and role; it may be on another switch
@@ -14,7 +14,7 @@
 
 #include <osmroutes/fabric.h>
 
-/* Indices of `to`; what they are in `from`, or OSR_NONE. */
+/* For each index of `to` the index of the same thing in `from`, or OSR_NONE. */
 struct osr_fabric_map {
 	const struct osr_fabric *from, *to;
 	uint32_t *sw;   /* [to->n_switches] */
@@ -27,7 +27,7 @@ enum osr_status osr_fabric_map_init(struct osr_fabric_map *map, const struct osr
 				    const struct osr_fabric *to, struct osr_arena *arena,
 				    struct osr_diag *diag);
 
-/* Is the destination there in both, on the same switch? */
+/* Is the destination in both fabrics, on the same switch? */
 bool osr_fabric_map_dest_stays(const struct osr_fabric_map *map, uint32_t d);
 
 /* The end port of `from` with the LID, GUID and role of this one, or OSR_NONE. */

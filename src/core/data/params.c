@@ -85,7 +85,8 @@ static unsigned edit_distance(const char *a, size_t a_len, const char *b)
 
 	for (unsigned j = 0; j <= n; j++)
 		row[j] = j;
-	for (unsigned i = 0; i < GUESS_LENGTH && i < a_len; i++) {
+	a_len = a_len < GUESS_LENGTH ? a_len : GUESS_LENGTH;
+	for (unsigned i = 0; i < a_len; i++) {
 		unsigned diagonal = row[0];
 
 		row[0] = i + 1;
@@ -104,7 +105,7 @@ void osr_guess_offer(struct osr_guess *guess, const char *candidate)
 	size_t first = strcspn(candidate, " \t,;");
 	unsigned distance = edit_distance(candidate, first, guess->word);
 
-	/* Node descriptions are long: one that holds the word is what was meant. */
+	/* Node descriptions are long: a description that contains the word matches it. */
 	if (strlen(guess->word) > 2 && strcasestr(candidate, guess->word))
 		distance = 0;
 	/* A guess that shares less than half of its letters would only confuse. */
@@ -128,9 +129,12 @@ static const char *params_list_names(const struct osr_param *table, char *buf, s
 	size_t used = 0;
 
 	buf[0] = 0;
-	for (const struct osr_param *param = table; param->name && used < size; param++)
+	for (const struct osr_param *param = table; param->name; param++) {
 		used += snprintf(buf + used, size - used, "%s%s", param == table ? "" : ", ",
 				 param->name);
+		if (used >= size)
+			break;
+	}
 	return buf;
 }
 
@@ -213,6 +217,8 @@ void osr_values_default(struct osr_values *values, const struct osr_param *table
 		st = params_set_row(values, row, &table[row], table[row].def, NULL);
 		assert(st == OSR_OK);
 		(void)st;
+		osr_invariant(table[row].type != OSR_PARAM_UINT ||
+			      table[row].min <= table[row].max);
 	}
 }
 

@@ -46,13 +46,14 @@ enum osr_status osr_routing_alloc_sl2vl(struct osr_routing *routing,
 		routing->sl2vl_row[s] = at;
 		at += (fabric->sw_n_ports[s] + 1u) * (fabric->sw_n_ports[s] + 1u);
 	}
+	osr_invariant(at == n);
 	memset(routing->sl2vl, vl, n * sizeof(*routing->sl2vl));
 	return OSR_OK;
 }
 
 /*
- * Every array is hashed with the hash of all before it as the seed. Numbers wider than a byte go
- * through a small little-endian buffer, so that the digest is one on every machine.
+ * Every array is hashed with the hash of all arrays before it as the seed. Numbers wider than a
+ * byte go through a small little-endian buffer, so that every machine has the same digest.
  */
 static uint64_t hash_bytes(uint64_t h, const void *p, size_t n)
 {
@@ -78,7 +79,7 @@ static uint64_t hash_numbers(uint64_t h, const uint64_t *n64, const uint16_t *n1
 	return hash_bytes(h, buf, used);
 }
 
-/* The SL of a pair without a path means nothing and must not change the digest. */
+/* The SL of a pair without a path has no meaning and must not change the digest. */
 static uint64_t hash_sl_holes(uint64_t h, const uint8_t *sl, const uint8_t *lft, size_t n)
 {
 	unsigned char buf[4096];
@@ -115,6 +116,8 @@ uint64_t osr_routing_digest(const struct osr_fabric *fabric, const struct osr_ro
 			     routing->sl2vl != NULL };
 	uint64_t h = hash_numbers(0, shape, NULL, sizeof(shape) / sizeof(shape[0]));
 
+	osr_invariant(routing->n_switches == fabric->n_switches);
+	osr_invariant(routing->n_dests == fabric->n_dests);
 	h = hash_numbers(h, fabric->sw_guid, NULL, fabric->n_switches);
 	h = hash_numbers(h, NULL, fabric->dest_lid, fabric->n_dests);
 	h = hash_bytes(h, routing->lft, n);
@@ -123,6 +126,27 @@ uint64_t osr_routing_digest(const struct osr_fabric *fabric, const struct osr_ro
 	else if (routing->sl)
 		h = hash_sl_holes(h, routing->sl, routing->lft, n);
 	return routing->sl2vl ? hash_sl2vl(h, fabric, routing) : h;
+}
+
+/*
+ * Entries of row[] and of was[] (NULL: no such row) that differ. A switch of `fabric` that `old`
+ * lacks had no path. Both fabrics have their switches in the order of their GUIDs.
+ */
+static uint64_t changed_in_row(const struct osr_fabric *fabric, const uint8_t *row,
+			       const struct osr_fabric *old, const uint8_t *was)
+{
+	uint64_t changed = 0;
+
+	for (uint32_t s = 0, o = 0; s < fabric->n_switches; s++) {
+		uint8_t entry = OSR_NO_PATH;
+
+		while (o < old->n_switches && old->sw_guid[o] < fabric->sw_guid[s])
+			o++;
+		if (was && o < old->n_switches && old->sw_guid[o] == fabric->sw_guid[s])
+			entry = was[o];
+		changed += row[s] != entry;
+	}
+	return changed;
 }
 
 uint64_t osr_routing_changed(const struct osr_result *before, const struct osr_fabric *fabric,
@@ -136,23 +160,14 @@ uint64_t osr_routing_changed(const struct osr_result *before, const struct osr_f
 	uint64_t changed = 0;
 
 	for (uint32_t d = 0; d < fabric->n_dests; d++) {
-		uint32_t lid = fabric->dest_lid[d],
-			 od = old->n_dests && lid <= old->max_lid ? old->lid_dest[lid] : OSR_NONE;
+		uint32_t od = osr_lid_dest(old, fabric->dest_lid[d]);
 		const uint8_t *row = now->lft + (size_t)d * n, *was = NULL;
 
 		if (od != OSR_NONE)
 			was = then->routing.lft + (size_t)od * n_old;
 		if (was && same && !memcmp(row, was, n))
 			continue;
-		/* Both fabrics have their switches in the order of their GUIDs. */
-		for (uint32_t s = 0, o = 0; s < n; s++) {
-			while (o < n_old && old->sw_guid[o] < fabric->sw_guid[s])
-				o++;
-			changed +=
-				row[s] != (was && o < n_old && old->sw_guid[o] == fabric->sw_guid[s]
-						   ? was[o]
-						   : OSR_NO_PATH);
-		}
+		changed += changed_in_row(fabric, row, old, was);
 	}
 	if (n_entries)
 		*n_entries = (uint64_t)fabric->n_dests * n;
