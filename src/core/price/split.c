@@ -8,11 +8,12 @@
 #define MOST 400      /* bisections */
 #define WHOLE 1000000 /* the fastest link */
 
-/* The LIDs that the flows of a bisection are sent to. */
+/* The LIDs of its receiver that a flow is sent to. */
 enum way { FIRST, ALL, TWO, ONE, N_WAYS };
 
 static const struct {
-	uint32_t senders, least; /* over all bisections; bisections at least */
+	uint32_t senders; /* of all bisections together */
+	uint32_t least;   /* number of bisections */
 	enum way n_ways;
 } efforts[] = {
 	[OSR_SPLIT_CHOICE] = { 6000, 4, TWO },
@@ -20,22 +21,22 @@ static const struct {
 	[OSR_SPLIT_EXACT] = { 40000, 12, N_WAYS },
 };
 
-/* Where a part goes: channels of splitter->route. */
+/* The route of one part of a flow: channels of splitter->route. */
 struct part {
 	size_t begin;
 	uint32_t n;
-	bool arrives; /* not at a dead end, nor in a loop */
+	bool arrives; /* false: a dead end, or a loop */
 };
 
 struct splitter {
 	const struct osr_fabric *fabric;
 	const struct osr_routing *routing;
-	uint32_t n_lids, n_ways; /* with one LID a host all ways are the first */
+	uint32_t n_lids, n_ways; /* with one LID a host all ways equal FIRST: n_ways is 1 */
 	uint32_t parts[N_WAYS];  /* of a flow */
 	uint32_t fastest;
 	uint32_t *host, n_hosts;
 	uint32_t *drawn;   /* [n_hosts / 2] the LID of way ONE */
-	struct part *part; /* [n_hosts / 2 * n_lids] of the bisection at hand */
+	struct part *part; /* [n_hosts / 2 * n_lids] of the current bisection */
 	uint32_t *route;   /* [room] channels, part by part */
 	size_t room, n_route;
 	uint32_t *load; /* [n_channels] parts */
@@ -43,7 +44,7 @@ struct splitter {
 	struct osr_arena *scratch;
 };
 
-/* The i-th LID of an end port, or the one that stands for it. */
+/* The i-th LID of an end port; a port with fewer LIDs repeats them. */
 static uint32_t split_dest(const struct splitter *splitter, uint32_t term, uint32_t i)
 {
 	const struct osr_fabric *fabric = splitter->fabric;
@@ -51,7 +52,7 @@ static uint32_t split_dest(const struct splitter *splitter, uint32_t term, uint3
 	return fabric->lid_dest[fabric->term_lid[term] + i % (1u << fabric->term_lmc[term])];
 }
 
-/* Room for one more route, of as many channels as there are switches. False: no memory. */
+/* Makes room for one more route, of at most n_switches channels. False: no memory. */
 static bool split_make_room(struct splitter *splitter)
 {
 	uint32_t *old = splitter->route;
@@ -79,18 +80,19 @@ static struct part split_route(struct splitter *splitter, uint32_t from, uint32_
 			       port == fabric->term_port[fabric->dest_term[dest]];
 		if (part.arrives || c == OSR_NONE)
 			break;
+		osr_invariant(splitter->n_route < splitter->room);
 		splitter->route[splitter->n_route++] = c;
 		at = fabric->chan_dst[c];
 	}
 	return part;
 }
 
-/* What each flow of one way would have if this part's share were the share of all its parts. */
+/* The bandwidth of a flow if all of its parts had the share of this part. */
 static uint32_t split_share(const struct splitter *splitter, enum way way, const struct part *part)
 {
 	uint64_t rate = 1, load = 0;
 
-	/* The busiest channel for its rate. */
+	/* The channel with the highest load / rate. */
 	for (size_t k = part->begin; k < part->begin + part->n; k++) {
 		uint32_t c = splitter->route[k];
 		uint64_t mine = splitter->fabric->chan_rate[c] ? splitter->fabric->chan_rate[c]
@@ -108,10 +110,7 @@ static uint32_t split_share(const struct splitter *splitter, enum way way, const
 	return (uint32_t)(WHOLE * rate * splitter->parts[way] / (splitter->fastest * load));
 }
 
-/*
- * One way of all flows: the parts of a pair that are sent load their channels; then each has its
- * share.
- */
+/* Sends all flows in one way: first all parts load their channels, then each part has its share. */
 static void split_way(struct splitter *splitter, enum way way)
 {
 	uint32_t half = splitter->n_hosts / 2, n = splitter->parts[way];
@@ -212,7 +211,9 @@ enum osr_status osr_split_measure(const struct osr_fabric *fabric,
 	n = splitter.n_hosts ? efforts[effort].senders / splitter.n_hosts : 0;
 	n = n < efforts[effort].least ? efforts[effort].least : n;
 	n = n > MOST ? MOST : n;
-	for (uint32_t i = 0; splitter.n_hosts > 1 && i < n; i++) {
+	if (splitter.n_hosts < 2)
+		n = 0;
+	for (uint32_t i = 0; i < n; i++) {
 		osr_prng_shuffle(&order, splitter.host, splitter.n_hosts);
 		if (!split_bisection(&splitter, &draws))
 			return osr_fail(diag, OSR_NOMEM, "out of memory for %u routes",
@@ -220,8 +221,16 @@ enum osr_status osr_split_measure(const struct osr_fabric *fabric,
 	}
 	flows = (uint64_t)(splitter.n_hosts / 2) * n;
 	flows = flows ? flows : 1;
-	for (unsigned way = 0; way < N_WAYS && splitter.n_lids == 1; way++)
-		splitter.sum_free = splitter.sum[way] = splitter.sum[FIRST];
+	if (splitter.n_lids == 1) {
+		splitter.sum_free = splitter.sum[FIRST];
+		for (unsigned way = 0; way < N_WAYS; way++)
+			splitter.sum[way] = splitter.sum[FIRST];
+	}
+	/* The parts of a flow that do not wait for each other have at least what the slowest has. */
+	osr_invariant(splitter.n_ways < N_WAYS || splitter.n_lids == 1 ||
+		      splitter.sum[ALL] * splitter.n_lids <= splitter.sum_free);
+	for (unsigned way = 0; way < N_WAYS; way++)
+		osr_invariant(splitter.sum[way] <= flows * WHOLE);
 	*split = (struct osr_split){ .n_lids = splitter.n_lids,
 				     .first = (uint32_t)(splitter.sum[FIRST] / flows),
 				     .two = (uint32_t)(splitter.sum[TWO] / flows),
