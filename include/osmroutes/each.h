@@ -25,10 +25,16 @@
 #define OSR_EACH_TERMINAL(t, fabric, v)                                                            \
 	for (uint32_t t = (fabric)->term_row[v]; t < (fabric)->term_row[(v) + 1]; t++)
 
+/* Every channel c of the fabric. */
+#define OSR_EVERY_CHANNEL(c, fabric) for (uint32_t c = 0; c < (fabric)->n_channels; c++)
+
+/* Every terminal t of the fabric. */
+#define OSR_EVERY_TERMINAL(t, fabric) for (uint32_t t = 0; t < (fabric)->n_terminals; t++)
+
 /* Every destination d of the fabric, by LID. */
 #define OSR_EACH_DEST(d, fabric) for (uint32_t d = 0; d < (fabric)->n_dests; d++)
 
-/* Every lane l whose bit is set in `mask`, ascending. */
+/* Every lane (or SL) l whose bit is set in `mask`, ascending. */
 #define OSR_EACH_LANE(l, mask)                                                                     \
 	for (uint32_t l##_left = (mask), l;                                                        \
 	     l##_left && (l = (uint32_t)__builtin_ctz(l##_left), true); l##_left &= l##_left - 1)

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * The entries of one LID lead from every switch to at most one other: trees, and loops with trees
- * that hang on them. Upstream switches are taken away first, their packets counted on the way; what
- * is left are the loops. The SLs of packets are pushed in the same order: which pass which pair of
- * ports, and do the SL2VL tables there carry them?
+ * The entries of one LID lead from every switch to at most one other switch. So they form trees,
+ * and loops with trees behind them. Switches are removed from upstream on, and their packets
+ * counted; the loops remain. The SLs of packets are pushed in the same order: which SLs pass each
+ * pair of ports, and do the SL2VL tables there carry them?
  *
- * Members of a group are the end ports that switches send its packets to. A packet of each is
- * spread as the tables say: it must come to every switch once at most, and to all other members.
+ * The members of a group are the end ports that switches send its packets to. A packet of each
+ * member is spread as the tables say: it must come to every switch at most once, and to all other
+ * members.
  */
+#include <osmroutes/each.h>
+
 #include "core/verify/audit.h"
 
 #include "follow.h"
@@ -22,28 +25,27 @@ struct auditor {
 	struct osr_audit *audit;
 	struct osr_fault *list; /* [OSR_N_FAULTS * max_listed] by kind */
 
-	uint32_t *dist; /* [n_switches] to the switch of the current LID */
-	uint64_t *load
-		[2]; /* [n_channels] of routes to first LIDs, and to later ones of an end port */
+	uint32_t *dist;    /* [n_switches] to the switch of the current LID */
+	uint64_t *load[2]; /* [n_channels] routes to first LIDs; to other LIDs of end ports */
 
-	/* One LID; w.n_in is left where entries lead around. */
+	/* One LID; follow.n_in is left where entries lead around. */
 	uint32_t dest, root, n_order;
 	uint32_t *hops;  /* [n_switches] OSR_NONE: does not arrive */
-	uint32_t *hosts; /* [n_switches] host ports whose packets come by */
-	bool *counted;   /* [n_switches] some packet that exists comes by */
+	uint32_t *hosts; /* [n_switches] host ports whose packets pass */
+	bool *counted;   /* [n_switches] does a packet that exists pass? */
 
 	/* SLs; mask is NULL if VL = SL and only SL 0 is known to be in use. */
-	uint16_t *mask;    /* [n_switches] SLs that come by */
-	uint16_t *passed;  /* by audit_slot(): SLs that pass this pair of ports */
-	uint16_t *sends;   /* [n_terminals] SLs that it sends on */
-	uint16_t *replies; /* [n_terminals] SLs of what the row `asker` of path SLs asks it */
-	uint32_t asker;
+	uint16_t *mask;    /* [n_switches] SLs of packets that pass */
+	uint16_t *passed;  /* by audit_slot(): SLs of packets that pass this pair of ports */
+	uint16_t *sends;   /* [n_terminals] SLs of its packets */
+	uint16_t *replies; /* [n_terminals] SLs of the requests of the row `asker` to it */
+	uint32_t asker;    /* a row of path SLs, or OSR_NONE */
 
 	/* One group. */
 	uint32_t group;
-	uint32_t *seen; /* [n_switches] number of the last spread that came by */
+	uint32_t *seen; /* [n_switches] number of the last spread that reached the switch */
 	uint32_t n_spreads;
-	uint32_t *came; /* [n_switches] the port by which the packet came to w.order[] */
+	uint32_t *came; /* [n_switches] the port by which the packet came to follow.order[] */
 };
 
 /* Counts a fault, and lists it if there is room. */
@@ -57,7 +59,7 @@ static void audit_fault(struct auditor *auditor, const struct osr_fault *fault)
 
 /* ---- entries -------------------------------------------------------------------------------- */
 
-/* Breadth first over the cables, with w.order as scratch. */
+/* Breadth first over the cables, with follow.order as scratch. */
 static void audit_measure(struct auditor *auditor, uint32_t root)
 {
 	const struct osr_fabric *fabric = auditor->follow.fabric;
@@ -70,7 +72,7 @@ static void audit_measure(struct auditor *auditor, uint32_t root)
 	for (uint32_t head = 0; head < tail; head++) {
 		uint32_t s = auditor->follow.order[head];
 
-		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+		OSR_EACH_CHANNEL(c, fabric, s) {
 			uint32_t t = fabric->chan_dst[c];
 
 			if (auditor->dist[t] != OSR_NONE)
@@ -94,18 +96,41 @@ static bool delivers(const struct auditor *auditor, uint32_t s)
 			       ->term_port[auditor->follow.fabric->dest_term[auditor->dest]];
 }
 
-/* Upstream first: what comes by each switch. Downstream first: how far it is from there. */
+/* Routes of hosts to the current LID, that of another host: loads, lengths, shortest lengths. */
+static void audit_host_routes(struct auditor *auditor)
+{
+	const struct osr_fabric *fabric = auditor->follow.fabric;
+	struct osr_audit *audit = auditor->audit;
+	bool later = fabric->dest_lid[auditor->dest] !=
+		     fabric->term_lid[fabric->dest_term[auditor->dest]];
+
+	OSR_EACH_SWITCH(s, fabric) {
+		uint64_t n = fabric->sw_sources[s] - (s == auditor->root);
+		uint32_t hops = auditor->hops[s];
+
+		audit->n_host_pairs += n;
+		if (!later && auditor->dist[s] != OSR_NONE)
+			audit->n_host_hops += n * auditor->dist[s];
+		if (hops == OSR_NONE)
+			continue;
+		audit->n_host_routes += n;
+		audit->n_host_longer += hops > auditor->dist[s] ? n : 0;
+		audit->hops[hops < OSR_AUDIT_MAX_HOPS ? hops : OSR_AUDIT_MAX_HOPS] += n;
+		if (s != auditor->root)
+			auditor->load[later][auditor->follow.out[0][s]] += auditor->hosts[s];
+	}
+}
+
+/* Counts the packets that pass each switch, upstream first; then hops to the LID, downstream first. */
 static void audit_walk(struct auditor *auditor)
 {
 	const struct osr_fabric *fabric = auditor->follow.fabric;
 	const uint32_t *next = auditor->follow.out[0];
 	struct osr_audit *audit = auditor->audit;
-	bool later = fabric->dest_lid[auditor->dest] !=
-		     fabric->term_lid[fabric->dest_term[auditor->dest]];
 
 	osr_follow_load(&auditor->follow, auditor->dest);
 	auditor->n_order = osr_follow_order(&auditor->follow);
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		auditor->hosts[s] = fabric->sw_sources[s];
 		auditor->counted[s] = osr_counts(&auditor->follow, s, auditor->dest);
 		auditor->hops[s] = OSR_NONE;
@@ -128,6 +153,7 @@ static void audit_walk(struct auditor *auditor)
 			auditor->hops[s] = auditor->hops[fabric->chan_dst[c]] + 1;
 		if (auditor->hops[s] == OSR_NONE || s == auditor->root)
 			continue;
+		osr_invariant(auditor->hops[s] >= auditor->dist[s]);
 		longer = auditor->hops[s] - auditor->dist[s];
 		audit->n_routes++;
 		audit->n_longer += longer > 0;
@@ -135,26 +161,8 @@ static void audit_walk(struct auditor *auditor)
 			auditor->hops[s] > audit->max_hops ? auditor->hops[s] : audit->max_hops;
 		audit->max_longer = longer > audit->max_longer ? longer : audit->max_longer;
 	}
-	/*
-	 * Routes of hosts to a LID of another one: their loads, how long they are, and how short
-	 * they could be.
-	 */
-	for (uint32_t s = 0; osr_is_host_lid(fabric, auditor->dest) && s < fabric->n_switches;
-	     s++) {
-		uint64_t n = fabric->sw_sources[s] - (s == auditor->root);
-		uint32_t hops = auditor->hops[s];
-
-		audit->n_host_pairs += n;
-		audit->n_host_hops +=
-			later || auditor->dist[s] == OSR_NONE ? 0 : n * auditor->dist[s];
-		if (hops == OSR_NONE)
-			continue;
-		audit->n_host_routes += n;
-		audit->n_host_longer += hops > auditor->dist[s] ? n : 0;
-		audit->hops[hops < OSR_AUDIT_MAX_HOPS ? hops : OSR_AUDIT_MAX_HOPS] += n;
-		if (s != auditor->root)
-			auditor->load[later][next[s]] += auditor->hosts[s];
-	}
+	if (osr_is_host_lid(fabric, auditor->dest))
+		audit_host_routes(auditor);
 }
 
 static void audit_lose(struct auditor *auditor, struct osr_fault *fault, bool counted)
@@ -168,7 +176,7 @@ static void audit_lose(struct auditor *auditor, struct osr_fault *fault, bool co
 	audit_fault(auditor, fault);
 }
 
-/* The entry of s; and, where s is the first by number of its switches, the loop it is on. */
+/* Judges the entry of s, and, if s is the lowest switch of a loop, the loop. */
 static void judge_entry(struct auditor *auditor, uint32_t s)
 {
 	struct osr_fault fault = { .kind = OSR_FAULT_DEAD_END,
@@ -194,6 +202,7 @@ static void judge_entry(struct auditor *auditor, uint32_t s)
 	fault.kind = OSR_FAULT_LOOP;
 	fault.n_hosts = 0;
 	do {
+		osr_invariant(next[at] != OSR_NONE && auditor->follow.n_in[at]);
 		fault.n_switches++;
 		fault.n_hosts += auditor->hosts[at];
 		counted |= auditor->counted[at];
@@ -206,7 +215,7 @@ static void judge_entry(struct auditor *auditor, uint32_t s)
 
 /* ---- SLs ------------------------------------------------------------------------------------ */
 
-/* Without SL2VL tables it makes no difference by which port packets come. */
+/* Index of auditor->passed. Without SL2VL tables the input port makes no difference. */
 static size_t audit_slot(const struct auditor *auditor, uint32_t s, unsigned in, unsigned out)
 {
 	return auditor->routing->sl2vl
@@ -214,7 +223,7 @@ static size_t audit_slot(const struct auditor *auditor, uint32_t s, unsigned in,
 		       : auditor->follow.fabric->port_row[s] + out;
 }
 
-/* Packets to the current LID, and replies to its owner on the SLs of what it asks. */
+/* Pushes the SLs of packets to the current LID, and of replies to the requests of its owner. */
 static void audit_follow_sls(struct auditor *auditor)
 {
 	const struct osr_fabric *fabric = auditor->follow.fabric;
@@ -225,12 +234,12 @@ static void audit_follow_sls(struct auditor *auditor)
 	if (replies && asker != auditor->asker) {
 		auditor->asker = asker;
 		memset(auditor->replies, 0, fabric->n_terminals * sizeof(*auditor->replies));
-		for (uint32_t d = 0; d < fabric->n_dests; d++)
+		OSR_EACH_DEST(d, fabric)
 			auditor->replies[fabric->dest_term[d]] |=
 				osr_request_sls(&auditor->follow, 0, asker, d);
 	}
 	memset(auditor->mask, 0, fabric->n_switches * sizeof(*auditor->mask));
-	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
+	OSR_EVERY_TERMINAL(t, fabric) {
 		uint32_t row = osr_row(&auditor->follow, 0, t), s = fabric->term_switch[t];
 		unsigned sls =
 			row == OSR_NONE ? 0 : osr_sls(&auditor->follow, 0, row, auditor->dest);
@@ -261,8 +270,8 @@ static void audit_follow_sls(struct auditor *auditor)
 }
 
 /*
- * Do the tables of switch s carry what passes; without tables, do the cables have the VL of each
- * SL? Port 0 takes what comes, whatever a table says.
+ * Do the SL2VL tables of switch s carry the SLs that pass; without tables, do its cables have the
+ * VL of each SL? Port 0 takes every packet, whatever a table says.
  */
 static void judge_lanes(struct auditor *auditor, uint32_t s)
 {
@@ -281,10 +290,10 @@ static void judge_lanes(struct auditor *auditor, uint32_t s)
 					       ? 0
 					       : auditor->passed[slot];
 
-			for (; sls; sls &= sls - 1) {
+			OSR_EACH_LANE(sl, sls) {
 				fault.in = (uint8_t)(auditor->routing->sl2vl ? in : OSR_NO_PATH);
 				fault.out = (uint8_t)out;
-				fault.sl = fault.vl = (uint8_t)__builtin_ctz(sls);
+				fault.sl = fault.vl = (uint8_t)sl;
 				if (auditor->routing->sl2vl)
 					fault.vl = auditor->routing->sl2vl[slot][fault.sl];
 				if (fault.vl >= limit)
@@ -293,20 +302,36 @@ static void judge_lanes(struct auditor *auditor, uint32_t s)
 		}
 }
 
-/*
- * End port t: does its table drop what it sends? Dumps need not have the tables of end ports. Has
- * it an SL to every other host of its component?
- */
-static void judge_end_port(struct auditor *auditor, uint32_t t)
+/* Has host t an SL to every other host of its component? */
+static void judge_paths(struct auditor *auditor, uint32_t t)
 {
 	const struct osr_fabric *fabric = auditor->follow.fabric;
-	const struct osr_generation *gen = auditor->follow.gen;
-	const osr_sl2vl_t *table = auditor->routing->sl2vl ? gen->term_sl2vl : NULL;
+	const struct osr_paths *paths = auditor->follow.gen->paths;
 	uint32_t row = osr_row(&auditor->follow, 0, t), s = fabric->term_switch[t];
 
-	for (unsigned sls = table ? auditor->sends[t] : 0; sls; sls &= sls - 1) {
-		unsigned sl = (unsigned)__builtin_ctz(sls);
+	OSR_EACH_DEST(d, fabric) {
+		if (!osr_is_host_lid(fabric, d) || fabric->dest_term[d] == t ||
+		    fabric->sw_component[fabric->dest_switch[d]] != fabric->sw_component[s])
+			continue;
+		if (row != OSR_NONE && paths->sl[(size_t)row * fabric->n_dests + d] != OSR_NO_SL)
+			continue;
+		audit_fault(auditor, &(struct osr_fault){ .kind = OSR_FAULT_NO_SL,
+							  .sw = s,
+							  .dest = d,
+							  .term = t,
+							  .n_hosts = 1 });
+	}
+}
 
+/* Does the SL2VL table of host t drop packets of the host? Dumps need not have the table. */
+static void judge_end_port(struct auditor *auditor, uint32_t t)
+{
+	const struct osr_generation *gen = auditor->follow.gen;
+	const osr_sl2vl_t *table = auditor->routing->sl2vl ? gen->term_sl2vl : NULL;
+
+	if (!table)
+		return;
+	OSR_EACH_LANE(sl, auditor->sends[t]) {
 		if (table[t][sl] >= OSR_MAX_VLS && table[t][sl] != OSR_VL_UNSET)
 			audit_fault(auditor, &(struct osr_fault){ .kind = OSR_FAULT_SL2VL,
 								  .sw = OSR_NONE,
@@ -315,16 +340,6 @@ static void judge_end_port(struct auditor *auditor, uint32_t t)
 								  .sl = (uint8_t)sl,
 								  .vl = table[t][sl] });
 	}
-	for (uint32_t d = 0; gen->paths && d < fabric->n_dests; d++)
-		if (osr_is_host_lid(fabric, d) && fabric->dest_term[d] != t &&
-		    fabric->sw_component[fabric->dest_switch[d]] == fabric->sw_component[s] &&
-		    (row == OSR_NONE ||
-		     gen->paths->sl[(size_t)row * fabric->n_dests + d] == OSR_NO_SL))
-			audit_fault(auditor, &(struct osr_fault){ .kind = OSR_FAULT_NO_SL,
-								  .sw = s,
-								  .dest = d,
-								  .term = t,
-								  .n_hosts = 1 });
 }
 
 /* ---- multicast ------------------------------------------------------------------------------ */
@@ -340,8 +355,8 @@ static bool group_sends(const struct auditor *auditor, uint32_t s, unsigned port
 }
 
 /*
- * A packet of a member is spread from its switch. One member of a switch speaks for all: they come
- * in by other ports, but to the same tree.
+ * Spreads a packet from every switch that has members. One member stands for all members of its
+ * switch: their packets enter by other ports, but meet the same tree.
  */
 static void judge_group(struct auditor *auditor)
 {
@@ -379,7 +394,7 @@ static void judge_group(struct auditor *auditor)
 				queue[tail] = next;
 				auditor->came[tail++] = fault.in;
 			}
-		/* The first member that has not been reached is named for all. */
+		/* The fault names the first member that the packet has not reached. */
 		while (t < n &&
 		       (auditor->seen[fabric->term_switch[t]] == auditor->n_spreads ||
 			!group_sends(auditor, fabric->term_switch[t], fabric->term_port[t]) ||
@@ -397,7 +412,7 @@ static void judge_group(struct auditor *auditor)
 
 /* ---- all together --------------------------------------------------------------------------- */
 
-/* Arrays of an audit; their absence says that a question is not asked. The arenas tell what failed. */
+/* Allocates the arrays; a question whose arrays are NULL is not asked. The caller asks for memory. */
 static void auditor_alloc(struct auditor *auditor, uint32_t modes, struct osr_arena *scratch,
 			  struct osr_arena *result)
 {
@@ -427,6 +442,76 @@ static void auditor_alloc(struct auditor *auditor, uint32_t modes, struct osr_ar
 	}
 }
 
+/*
+ * Every LID, switch by switch, so that distances are measured once for each switch; then lanes, end
+ * ports and groups.
+ */
+static void audit_all(struct auditor *auditor)
+{
+	const struct osr_fabric *fabric = auditor->follow.fabric;
+	const struct osr_generation *gen = auditor->follow.gen;
+
+	OSR_EVERY_TERMINAL(t, fabric)
+		for (uint32_t i = 0; i < 1u << fabric->term_lmc[t]; i++) {
+			auditor->dest = fabric->lid_dest[fabric->term_lid[t] + i];
+			if (fabric->term_switch[t] != auditor->root)
+				audit_measure(auditor, fabric->term_switch[t]);
+			audit_walk(auditor);
+			OSR_EACH_SWITCH(s, fabric)
+				judge_entry(auditor, s);
+			if (auditor->mask)
+				audit_follow_sls(auditor);
+		}
+	if (auditor->mask) {
+		OSR_EACH_SWITCH(s, fabric)
+			judge_lanes(auditor, s);
+		OSR_EVERY_TERMINAL(t, fabric) {
+			if (!fabric->term_weight[t])
+				continue;
+			judge_end_port(auditor, t);
+			if (gen->paths)
+				judge_paths(auditor, t);
+		}
+	}
+	if (gen->groups)
+		for (; auditor->group < gen->groups->n; auditor->group++)
+			judge_group(auditor);
+}
+
+/* The figures of all channels, and the list of faults without gaps between its kinds. */
+static void audit_sum(struct auditor *auditor)
+{
+	struct osr_audit *audit = auditor->audit;
+	uint32_t n_channels = auditor->follow.fabric->n_channels;
+	uint64_t n_loads = 0, n_hops = 0;
+	double sum = 0;
+
+	for (uint32_t c = 0; c < n_channels; c++) {
+		uint64_t first = auditor->load[0][c], all = first + auditor->load[1][c];
+
+		n_loads += all;
+		sum += (double)first;
+		audit->efi = first > audit->efi ? first : audit->efi;
+		audit->efi_all = all > audit->efi_all ? all : audit->efi_all;
+		audit->efi_mean = sum / n_channels;
+	}
+	for (uint32_t hops = 0; hops <= OSR_AUDIT_MAX_HOPS; hops++)
+		n_hops += audit->hops[hops] * hops;
+	/* Every route that arrives loads each of its channels once; others may load some. */
+	osr_invariant(audit->hops[OSR_AUDIT_MAX_HOPS] || n_hops <= n_loads);
+	osr_invariant(audit->n_host_longer <= audit->n_host_routes);
+	osr_invariant(audit->n_host_routes <= audit->n_host_pairs);
+	for (unsigned kind = 0; kind < OSR_N_FAULTS; kind++) {
+		uint64_t all = audit->n_faults[kind],
+			 listed = all < auditor->max_listed ? all : auditor->max_listed;
+
+		memmove(auditor->list + audit->n_listed,
+			auditor->list + (size_t)kind * auditor->max_listed,
+			listed * sizeof(*auditor->list));
+		audit->n_listed += (uint32_t)listed;
+	}
+}
+
 enum osr_status osr_audit(const struct osr_fabric *fabric, const struct osr_generation *gen,
 			  uint32_t modes, uint32_t max_listed, struct osr_arena *scratch,
 			  struct osr_arena *result, struct osr_audit *audit, struct osr_diag *diag)
@@ -438,54 +523,18 @@ enum osr_status osr_audit(const struct osr_fabric *fabric, const struct osr_gene
 		.max_listed = max_listed,
 		.audit = audit
 	};
-	size_t n = fabric->n_switches;
 	enum osr_status st = osr_follow_init(&auditor.follow, scratch, diag);
-	double sum = 0;
 
 	*audit = (struct osr_audit){ 0 };
 	auditor_alloc(&auditor, modes, scratch, result);
 	if (osr_arena_failed(scratch, diag) || osr_arena_failed(result, diag))
 		st = OSR_NOMEM;
-	/* Of SLs that nobody knows, SL 0 is in use for sure. */
+	/* If senders choose their SLs, only SL 0 is known to be in use. */
 	auditor.follow.any[0] = auditor.follow.any[0] ? 1 : 0;
 	auditor.root = auditor.asker = OSR_NONE;
-	/*
-	 * LIDs switch by switch, for which distances are measured once, and by end port, which asks
-	 * as one.
-	 */
-	for (uint32_t t = 0; !st && t < fabric->n_terminals; t++)
-		for (uint32_t i = 0; i < 1u << fabric->term_lmc[t]; i++) {
-			auditor.dest = fabric->lid_dest[fabric->term_lid[t] + i];
-			if (fabric->term_switch[t] != auditor.root)
-				audit_measure(&auditor, fabric->term_switch[t]);
-			audit_walk(&auditor);
-			for (uint32_t s = 0; s < fabric->n_switches; s++)
-				judge_entry(&auditor, s);
-			if (auditor.mask)
-				audit_follow_sls(&auditor);
-		}
-	for (uint32_t s = 0; !st && auditor.mask && s < n; s++)
-		judge_lanes(&auditor, s);
-	for (uint32_t t = 0; !st && auditor.mask && t < fabric->n_terminals; t++)
-		if (fabric->term_weight[t])
-			judge_end_port(&auditor, t);
-	for (; !st && gen->groups && auditor.group < gen->groups->n; auditor.group++)
-		judge_group(&auditor);
-	for (uint32_t c = 0; !st && c < fabric->n_channels; c++) {
-		uint64_t first = auditor.load[0][c], all = first + auditor.load[1][c];
-
-		sum += (double)first;
-		audit->efi = first > audit->efi ? first : audit->efi;
-		audit->efi_all = all > audit->efi_all ? all : audit->efi_all;
-		audit->efi_mean = sum / fabric->n_channels;
-	}
-	/* The kinds of faults one after the other, without gaps. */
-	for (unsigned kind = 0; !st && kind < OSR_N_FAULTS; kind++) {
-		uint64_t all = audit->n_faults[kind], listed = all < max_listed ? all : max_listed;
-
-		memmove(auditor.list + audit->n_listed, auditor.list + (size_t)kind * max_listed,
-			listed * sizeof(*auditor.list));
-		audit->n_listed += (uint32_t)listed;
+	if (!st) {
+		audit_all(&auditor);
+		audit_sum(&auditor);
 	}
 	audit->fault = auditor.list;
 	audit->load = auditor.load[0];

@@ -2,14 +2,14 @@
 /*
  * audit.h - everything that is wrong with tables that somebody else made, named entry by entry.
  *
- * The checker (check.h) refuses at the first fault, because tables of ours have none. Tables of
- * others are judged here: each (switch, LID) entry that loses packets is one fault, with the kind
- * of mistake and how many hosts it cuts off; so is each SL that a port pair in use does not carry,
- * each path without an SL, and each multicast group that loops or is split.
+ * The checker (check.h) refuses at the first fault, because our tables have none. Foreign tables
+ * are judged here. A fault is an entry (switch, LID) that loses packets, with the kind of mistake
+ * and the number of hosts that it cuts off; an SL in use that a port pair does not carry; a path
+ * without an SL; a multicast group that loops or is split.
  *
- * A fault is one only if a packet that exists meets it (check.h says which exist). Entries that
- * only port 0 would use to ask another port 0, as stock ftree leaves out, are counted as idle: no
- * alarm. Credit loops are not looked for: see union.h.
+ * Only faults that a packet meets count (check.h says which packets exist). Entries that only port
+ * 0 would use to ask another port 0 are counted as idle; stock ftree leaves them out. union.h finds
+ * credit loops.
  *
  * Time O(dests * switches + switches * channels), and O(end ports * dests) where path SLs are
  * given; memory O(channels), with SL2VL tables two bytes for each port pair.
@@ -33,7 +33,7 @@ enum osr_fault_kind {
 	OSR_N_FAULTS
 };
 
-/* One fault; what does not apply to its kind is OSR_NONE or 0. */
+/* One fault; members that its kind does not need are OSR_NONE or 0. */
 struct osr_fault {
 	enum osr_fault_kind kind;
 	uint32_t sw;
@@ -51,7 +51,7 @@ struct osr_fault {
 
 struct osr_audit {
 	uint64_t n_entries; /* (switch, LID) pairs that are connected */
-	uint64_t n_routes;  /* of those, that arrive from another switch */
+	uint64_t n_routes;  /* of these pairs, routes from another switch that arrive */
 	uint64_t n_longer;  /* longer than minimal */
 	uint64_t n_no_path; /* pairs in different components */
 	uint64_t n_idle;    /* bad entries that no packet meets */
@@ -62,10 +62,11 @@ struct osr_audit {
 	double efi_mean;
 	const uint64_t *load; /* [n_channels] of routes to first LIDs, in result */
 
-	/* Between hosts, to all LIDs; all: also in different components. */
-	uint64_t n_host_pairs, n_host_routes, n_host_longer; /* all; that arrive; longer of them */
-	/* channels of all routes to first LIDs, if each were as short as it can be */
-	uint64_t n_host_hops;
+	/* Between hosts, to all LIDs. */
+	uint64_t n_host_pairs;  /* also in different components */
+	uint64_t n_host_routes; /* pairs whose route arrives */
+	uint64_t n_host_longer; /* of these, routes longer than minimal */
+	uint64_t n_host_hops;   /* channels of all routes to first LIDs, if all were minimal */
 	uint64_t hops[OSR_AUDIT_MAX_HOPS + 1]; /* routes by channels; the last: and more */
 
 	uint64_t n_faults[OSR_N_FAULTS];

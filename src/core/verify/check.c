@@ -3,19 +3,21 @@
  * The breadth-first searches of 64 switches run at once, one bit each (The More the Merrier:
  * Efficient Multi-Source Graph Traversal, Then et al., VLDB 2014).
  *
- * The forwarding entries of one destination form a tree. It is walked from the farthest switch to
- * the nearest, so that everything known of upstream switches has arrived when a switch is looked
- * at: how many sources send through it, the highest rank its packets came from, their SLs. What is
- * asked of an entry and the next one alone, whether it leads nearer and to a higher rank, needs no
- * order.
+ * The forwarding entries of one destination form a tree. The tree is walked from the farthest
+ * switch to the nearest. So when a switch is visited, all that upstream switches pass on has
+ * arrived: the number of sources that send through it, the SLs of their packets, the highest rank
+ * of the channels that they hold. Two questions concern an entry and the next one alone and need
+ * no order: does the entry lead nearer, and to a higher rank?
  *
- * A walk only says yes or no, which keeps it fast. After a no, blame_*() look again, LID by LID and
- * in the order of the switch numbers, for the sentence.
+ * A walk only says yes or no, which keeps it fast. If a walk says no, blame_*() repeat it in the
+ * order of the switch numbers to write the message.
  *
- * Batches of searches do not depend on each other: threads take them in turn, each with a checker
- * of its own, whose figures are added up. Where one says no, all is looked at again by one thread:
- * the first fault in the order of the switches is the one told.
+ * Batches of searches do not depend on each other. Threads take them in turn, each with a checker
+ * of its own; the figures of all checkers are added up. If one of them finds a fault, one thread
+ * repeats the whole check, so that the fault told is the first one in the order of the switches.
  */
+#include <osmroutes/each.h>
+
 #include "check_private.h"
 
 #include <stdio.h>
@@ -23,9 +25,23 @@
 
 /* --- before the first tree -------------------------------------------------------------------- */
 
+/* With SL2VL tables and no SLs senders choose any SL: is each of them mapped to a VL in use? */
+static enum osr_status check_free_sls(const struct checker *checker)
+{
+	const struct osr_routing *routing = checker->routing;
+
+	for (unsigned sl = 0; sl < 16; sl++)
+		if (routing->ca_sl2vl[sl] >= routing->n_vls)
+			return osr_fail(checker->diag, OSR_CHECK_FAILED,
+					"senders may choose any SL, but their SL2VL tables map SL "
+					"%u to VL %u of %u",
+					sl, routing->ca_sl2vl[sl], routing->n_vls);
+	return OSR_OK;
+}
+
 /*
- * Are the tables of this fabric? A claim that lacks what it speaks of is refused before anything is
- * walked, too.
+ * Are the tables for this fabric, and are the arrays there that their claims speak of? Refuses
+ * before anything is walked.
  */
 static enum osr_status check_input(const struct checker *checker)
 {
@@ -57,13 +73,8 @@ static enum osr_status check_input(const struct checker *checker)
 		return osr_fail(checker->diag, OSR_CHECK_FAILED,
 				"SLs of earlier sweeps are granted beside %s",
 				routing->sl ? "SL2VL tables" : "none of this one");
-	for (unsigned sl = 0; routing->sl2vl && !routing->sl && sl < 16; sl++)
-		if (routing->ca_sl2vl[sl] >= routing->n_vls)
-			return osr_fail(
-				checker->diag, OSR_CHECK_FAILED,
-				"senders may choose any SL, but their SL2VL tables map SL %u to VL "
-				"%u of %u",
-				sl, routing->ca_sl2vl[sl], routing->n_vls);
+	if (routing->sl2vl && !routing->sl && check_free_sls(checker))
+		return OSR_CHECK_FAILED;
 	if (routing->claims & ~all)
 		return osr_fail(checker->diag, OSR_CHECK_FAILED,
 				"the routing makes unknown claims (0x%x)", routing->claims & ~all);
@@ -106,7 +117,7 @@ static enum osr_status check_prepare(struct checker *checker, struct osr_arena *
 		return OSR_NOMEM;
 	for (size_t p = 0; p < n_places; p++)
 		checker->port[p] = (struct hop){ .to = fabric->n_switches };
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
+	OSR_EVERY_CHANNEL(c, fabric)
 		checker->port[(size_t)fabric->chan_src[c] * checker->n_columns +
 			      fabric->chan_port[c]] =
 			(struct hop){ .to = fabric->chan_dst[c],
@@ -114,16 +125,17 @@ static enum osr_status check_prepare(struct checker *checker, struct osr_arena *
 	for (uint32_t s = 0; s < n; s++)
 		checker->n_sources += fabric->sw_sources[s];
 	/* Counting sort of the dests by switch: every row's start becomes its end. */
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
+	OSR_EACH_DEST(d, fabric)
 		checker->dest_row[fabric->dest_switch[d] + 2]++;
 	for (uint32_t s = 0; s < n; s++)
 		checker->dest_row[s + 2] += checker->dest_row[s + 1];
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
+	OSR_EACH_DEST(d, fabric)
 		checker->dest[checker->dest_row[fabric->dest_switch[d] + 1]++] = d;
+	osr_invariant(checker->dest_row[0] == 0 && checker->dest_row[n] == fabric->n_dests);
 	return OSR_OK;
 }
 
-/* What is written to while trees are walked; the caller asks whether there was memory. */
+/* Allocates the arrays that a walk writes. The caller asks whether there was memory. */
 static void check_prepare_walk(struct checker *checker, struct osr_arena *scratch)
 {
 	size_t n = checker->fabric->n_switches, batch = n < BATCH ? n : BATCH;
@@ -150,7 +162,7 @@ static void check_prepare_walk(struct checker *checker, struct osr_arena *scratc
 	}
 	if (follows_sls(checker))
 		osr_check_prepare_follow(checker, scratch);
-	/* What leads to no switch is followed by nothing. */
+	/* The hop behind a port that leads to no switch leads to no switch, too. */
 	if (checker->hop)
 		checker->hop[n] = (struct hop){ .to = (uint32_t)n, .key = 1 };
 }
@@ -179,13 +191,14 @@ static void batch_search(struct checker *checker)
 	for (uint32_t level = 1; n_active; level++) {
 		uint32_t *swap = checker->active, n_reached = 0;
 
-		/* Switches next to the active ones that some search sees for the first time. */
+		osr_invariant(level <= n && n_active <= n);
+		/* Neighbours of active switches that some search sees for the first time. */
 		for (uint32_t i = 0; i < n_active; i++) {
 			uint32_t s = checker->active[i];
 			uint64_t front = checker->front[s];
 
 			checker->front[s] = 0;
-			for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+			OSR_EACH_CHANNEL(c, fabric, s) {
 				uint32_t to = fabric->chan_dst[c];
 				uint64_t fresh = front & ~checker->seen[to];
 
@@ -194,7 +207,7 @@ static void batch_search(struct checker *checker)
 				checker->next[to] |= fresh;
 			}
 		}
-		/* They are this far from the start of those searches. */
+		/* They are `level` channels away from the start of those searches. */
 		for (uint32_t i = 0; i < n_reached; i++) {
 			uint32_t s = checker->reached[i];
 			uint64_t fresh = checker->next[s];
@@ -205,6 +218,8 @@ static void batch_search(struct checker *checker)
 			for (; fresh; fresh &= fresh - 1) {
 				unsigned b = __builtin_ctzll(fresh);
 
+				osr_invariant(checker->dist[b * (n + 1) + s] == FAR);
+				osr_invariant(checker->batch_n[b] < n);
 				checker->dist[b * (n + 1) + s] = (uint16_t)level;
 				checker->order[b * n + checker->batch_n[b]++] = (uint16_t)s;
 			}
@@ -218,7 +233,7 @@ static void batch_search(struct checker *checker)
 /* --- the walk -------------------------------------------------------------------------------- */
 
 /*
- * Where each entry leads; the root's has a key above all others. Does every other entry lead to a
+ * Fills checker->hop, with a key for the root above all others. Does every other entry lead to a
  * switch one hop nearer? That excludes loops.
  */
 static bool find_hops(struct checker *checker, const struct tree *tree)
@@ -234,13 +249,15 @@ static bool find_hops(struct checker *checker, const struct tree *tree)
 	for (uint32_t s = 0; s < n; s++)
 		highest = lft[s] > highest ? lft[s] : highest;
 	/* Ports that no switch has lead nowhere, as the last column does. */
-	for (uint32_t s = 0; highest >= n_columns && s < n; s++)
-		checker->row[s] = lft[s] < n_columns ? lft[s] : (uint8_t)(n_columns - 1);
-	if (highest >= n_columns)
+	if (highest >= n_columns) {
+		for (uint32_t s = 0; s < n; s++)
+			checker->row[s] = lft[s] < n_columns ? lft[s] : (uint8_t)(n_columns - 1);
 		lft = checker->row;
+	}
 	for (uint32_t s = 0; s < n; s++, port += n_columns) {
 		struct hop to = port[lft[s]];
 
+		osr_invariant(lft[s] < n_columns && to.to <= n);
 		hop[s] = to;
 		differ |= dist[to.to] ^ nearer[s];
 	}
@@ -248,7 +265,7 @@ static bool find_hops(struct checker *checker, const struct tree *tree)
 	return !differ;
 }
 
-/* How many end ports send through each switch, and to a host LID over each channel. */
+/* Counts the end ports that send through each switch; to a host LID also over each channel. */
 static void find_flow(struct checker *checker, const struct tree *tree)
 {
 	uint32_t n_columns = checker->n_columns, *sources = checker->sources;
@@ -269,11 +286,14 @@ static void find_flow(struct checker *checker, const struct tree *tree)
 	else
 		for (uint32_t i = tree->n - 1; i > 0; i--)
 			sources[hop[order[i]].to] += sources[order[i]];
+	osr_invariant(tree->n < checker->fabric->n_switches ||
+		      sources[tree->root] == checker->n_sources);
 }
 
 /*
- * Do the dependencies of all packets that exist rise in the shared certificate? Nobody asks one
- * port 0 from another (check.h). The root's own falls.
+ * Do the dependencies of all packets that exist rise in the shared certificate? No packet goes from
+ * one port 0 to another (check.h). The hop of the root, the highest, never rises: it is the one
+ * falling hop that is expected.
  */
 static bool check_ranks(const struct checker *checker, const struct tree *tree)
 {
@@ -291,9 +311,9 @@ static bool check_ranks(const struct checker *checker, const struct tree *tree)
 }
 
 /*
- * Without a promise of shortest routes the order must come from the tree itself. The route of each
- * switch is followed to a switch of known depth; the switches on it are appended from there back.
- * False if a route ends early or loops.
+ * If routes need not be shortest, the order comes from the tree itself. The route of each switch is
+ * followed to a switch of known depth; then its switches are appended, the one next to that switch
+ * first. False if a route ends early or loops.
  */
 static bool order_tree(struct checker *checker, struct tree *tree)
 {
@@ -319,13 +339,14 @@ static bool order_tree(struct checker *checker, struct tree *tree)
 			checker->ordered[n++] = (uint16_t)s;
 		}
 	}
+	osr_invariant(n == tree->n);
 	tree->order = checker->ordered;
 	return true;
 }
 
 /* --- what is wrong? -------------------------------------------------------------------------- */
 
-/* Packets for dest (OSR_NONE: multicast) come on (from, vl_from) and go on by (to, vl_to). */
+/* Packets for dest (OSR_NONE: multicast) hold (from, vl_from) and wait for (to, vl_to). */
 enum osr_status osr_check_fail_rank(struct checker *checker, uint32_t dest, uint32_t from,
 				    unsigned vl_from, uint32_t to, unsigned vl_to)
 {
@@ -353,7 +374,7 @@ static enum osr_status blame_entries(struct checker *checker, const struct tree 
 	unsigned lid = lid_of(checker, tree);
 	struct name a, b;
 
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		const char *sw = sw_name(checker, s, &a), *home = sw_name(checker, tree->root, &b);
 		unsigned port = tree->lft[s];
 
@@ -389,9 +410,29 @@ static enum osr_status blame_entries(struct checker *checker, const struct tree 
 	return OSR_OK;
 }
 
+/* OSR_OK: ranks rise along every route of this tree, whose entries lead to the root. */
+static enum osr_status blame_ranks(struct checker *checker, const struct tree *tree)
+{
+	const struct osr_fabric *fabric = checker->fabric;
+	const uint32_t *rank = checker->routing->rank;
+
+	OSR_EACH_SWITCH(s, fabric) {
+		uint32_t c, on;
+
+		if (s == tree->root || tree->dist[s] == FAR || !is_used(checker, tree, s))
+			continue;
+		for (c = chan_of(checker, tree, s); fabric->chan_dst[c] != tree->root; c = on) {
+			on = chan_of(checker, tree, fabric->chan_dst[c]);
+			if (rank_key(rank[c]) >= rank_key(rank[on]))
+				return osr_check_fail_rank(checker, tree->dest, c, 0, on, 0);
+		}
+	}
+	return OSR_OK;
+}
+
 /*
- * Why did the walk of this tree say no? Routes are followed where all entries are sound: a loop, or
- * longer than claimed?
+ * Why did the walk of this tree say no? If all entries lead somewhere, a route loops, is longer
+ * than claimed, or breaks the certificate.
  */
 static enum osr_status blame_tree(struct checker *checker, const struct tree *tree)
 {
@@ -402,13 +443,15 @@ static enum osr_status blame_tree(struct checker *checker, const struct tree *tr
 
 	if (st != OSR_OK)
 		return st;
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		uint32_t hops = 0, at = s;
 
 		if (tree->dist[s] == FAR)
 			continue;
-		for (; at != tree->root && hops <= fabric->n_switches; hops++)
+		while (at != tree->root && hops <= fabric->n_switches) {
 			at = fabric->chan_dst[chan_of(checker, tree, at)];
+			hops++;
+		}
 		if (at != tree->root)
 			return osr_fail(checker->diag, OSR_CHECK_FAILED,
 					"LID %u sent from switch %s never arrives: it loops "
@@ -422,37 +465,27 @@ static enum osr_status blame_tree(struct checker *checker, const struct tree *tr
 					sw_name(checker, s, &a), tree->lft[s], lid, hops,
 					tree->dist[s]);
 	}
-	for (uint32_t s = 0; checker->shared && checker->routing->rank && s < fabric->n_switches;
-	     s++) {
-		uint32_t c, on;
-
-		if (s == tree->root || tree->dist[s] == FAR || !is_used(checker, tree, s))
-			continue;
-		for (c = chan_of(checker, tree, s); fabric->chan_dst[c] != tree->root; c = on) {
-			on = chan_of(checker, tree, fabric->chan_dst[c]);
-			if (rank_key(checker->routing->rank[c]) >=
-			    rank_key(checker->routing->rank[on]))
-				return osr_check_fail_rank(checker, tree->dest, c, 0, on, 0);
-		}
-	}
-	if (follows_sls(checker))
+	if (checker->shared && checker->routing->rank)
+		st = blame_ranks(checker, tree);
+	else if (follows_sls(checker))
 		st = osr_check_blame_lanes(checker, tree);
-	return st ? st
-		  : osr_fail(checker->diag, OSR_BUG,
-			     "the checker refuses the routes to LID %u for no reason", lid);
+	if (st != OSR_OK)
+		return st;
+	return osr_fail(checker->diag, OSR_BUG,
+			"the checker refuses the routes to LID %u for no reason", lid);
 }
 
 /* --- tree by tree ---------------------------------------------------------------------------- */
 
 /*
- * LIDs of a switch to which all routes are shortest: of port 0, of hosts, and of these the first of
- * each port.
+ * LIDs of a switch to which all routes are shortest: the LIDs of port 0, those of hosts, and the
+ * first LIDs of host ports.
  */
 struct shortest {
 	uint64_t n_ports, n_hosts, n_first;
 };
 
-/* What the verdict says of their routes. */
+/* Adds the routes to these LIDs to the verdict. */
 static void count_shortest(struct checker *checker, const struct tree *tree,
 			   const struct shortest *lids)
 {
@@ -465,7 +498,9 @@ static void count_shortest(struct checker *checker, const struct tree *tree,
 	verdict->n_no_path += n_lids * (checker->fabric->n_switches - tree->n);
 	if (n_lids && verdict->max_hops < furthest)
 		verdict->max_hops = furthest;
-	for (uint32_t i = 0; lids->n_hosts && i < tree->n; i++) {
+	if (!lids->n_hosts)
+		return;
+	for (uint32_t i = 0; i < tree->n; i++) {
 		uint32_t s = tree->order[i], hops = tree->dist[s];
 		uint64_t sources = checker->fabric->sw_sources[s];
 
@@ -473,12 +508,12 @@ static void count_shortest(struct checker *checker, const struct tree *tree,
 		hosts->least += lids->n_first * sources * hops;
 		hosts->hops[hops < OSR_MAX_HOPS ? hops : OSR_MAX_HOPS] += lids->n_hosts * sources;
 	}
-	/* Switches of the tree, but its root, that have CAs or routers send to hosts. */
+	/* Every switch with CAs or routers, except the root, sends to these hosts. */
 	verdict->n_host_routes += lids->n_hosts * n_senders;
 	hosts->hops[0] -= lids->n_hosts;
 }
 
-/* The same of one tree in which routes are longer. */
+/* Adds the routes of one tree, some of which are longer than the shortest, to the verdict. */
 static void count_longer(struct checker *checker, const struct tree *tree)
 {
 	struct osr_verdict *verdict = checker->verdict;
@@ -491,6 +526,7 @@ static void count_longer(struct checker *checker, const struct tree *tree)
 			 longer = hops - tree->dist[s];
 		uint32_t routes = tree->host ? checker->fabric->sw_sources[s] : 0;
 
+		osr_invariant(hops >= tree->dist[s]);
 		verdict->n_longer += longer > 0;
 		if (verdict->max_hops < hops)
 			verdict->max_hops = hops;
@@ -505,18 +541,20 @@ static void count_longer(struct checker *checker, const struct tree *tree)
 	hosts->hops[0] -= tree->host;
 }
 
-/* All that the tables say of one LID; *lids counts it if all of its routes are. */
+/* Checks the entries of one LID. *lids counts the LID if all of its routes are shortest. */
 static bool check_tree(struct checker *checker, struct tree tree, struct shortest *lids)
 {
 	bool ranked = checker->shared && (checker->routing->claims & OSR_CLAIM_DEADLOCK_FREE);
 	bool sound = tree.lft[tree.root] ==
 		     checker->fabric->term_port[checker->fabric->dest_term[tree.dest]];
 	bool shortest = find_hops(checker, &tree);
+	uint32_t n = checker->fabric->n_switches;
 
-	/* Where no cable leads there must be no entry. */
-	for (uint32_t s = 0;
-	     tree.n < checker->fabric->n_switches && s < checker->fabric->n_switches; s++)
-		sound &= tree.dist[s] != FAR || tree.lft[s] == OSR_NO_PATH;
+	osr_invariant(tree.order[0] == tree.root && tree.n <= n);
+	/* Switches of other components must have no entry. */
+	if (tree.n < n)
+		for (uint32_t s = 0; s < n; s++)
+			sound &= tree.dist[s] != FAR || tree.lft[s] == OSR_NO_PATH;
 	if (!sound || (!shortest && (checker->minimal || !order_tree(checker, &tree))))
 		return false;
 	if (tree.host || ranked)
@@ -531,26 +569,28 @@ static bool check_tree(struct checker *checker, struct tree tree, struct shortes
 	return !follows_sls(checker) || osr_check_follow(checker, &tree);
 }
 
-/* The LIDs of a switch. */
+/* Checks all LIDs of the switch tree.root. */
 static enum osr_status check_switch(struct checker *checker, struct tree tree)
 {
 	const struct osr_fabric *fabric = checker->fabric;
 	struct shortest lids = { 0 };
 	enum osr_status st = OSR_OK;
 
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
+	osr_invariant(tree.dist[tree.root] == 0);
+	OSR_EACH_SWITCH(s, fabric)
 		checker->nearer[s] = (uint16_t)(tree.dist[s] - 1);
 	checker->nearer[tree.root] = AWAY;
-	for (uint32_t i = checker->dest_row[tree.root]; !st && i < checker->dest_row[tree.root + 1];
-	     i++) {
+	for (uint32_t i = checker->dest_row[tree.root]; i < checker->dest_row[tree.root + 1]; i++) {
 		uint32_t term = fabric->dest_term[checker->dest[i]];
 
 		tree.dest = checker->dest[i];
 		tree.host = fabric->term_weight[term] > 0;
 		tree.later = fabric->dest_lid[tree.dest] != fabric->term_lid[term];
 		tree.lft = checker->routing->lft + (size_t)tree.dest * fabric->n_switches;
-		if (!check_tree(checker, tree, &lids))
+		if (!check_tree(checker, tree, &lids)) {
 			st = blame_tree(checker, &tree);
+			break;
+		}
 	}
 	count_shortest(checker, &tree, &lids);
 	return st;
@@ -564,18 +604,19 @@ struct team {
 	enum osr_status st;
 };
 
-/* The destinations of a batch of switches, by the i-th checker. */
+/* The i-th checker checks the destinations of a batch of switches. */
 static void team_check(void *ctx, uint32_t i, uint32_t batch)
 {
 	struct team *team = ctx;
 	struct checker *checker = &team->member[i];
 	uint32_t n = checker->fabric->n_switches, first = batch * BATCH;
+	uint32_t end = n - first < BATCH ? n : first + BATCH;
 	enum osr_status st = OSR_OK;
 
 	if (__atomic_load_n(&team->st, __ATOMIC_RELAXED))
 		return;
 	checker->n_batch = 0;
-	for (uint32_t s = first; s < n && s - first < BATCH; s++)
+	for (uint32_t s = first; s < end; s++)
 		if (checker->dest_row[s] < checker->dest_row[s + 1])
 			checker->batch_sw[checker->n_batch++] = s;
 	batch_search(checker);
@@ -589,7 +630,7 @@ static void team_check(void *ctx, uint32_t i, uint32_t batch)
 		__atomic_store_n(&team->st, st, __ATOMIC_RELAXED);
 }
 
-/* By n checkers; if they find a fault, by one. */
+/* Checks all trees by n checkers; if they find a fault, again by one. */
 static enum osr_status check_trees(struct checker *checker, uint32_t n, uint64_t *const load[2],
 				   struct osr_arena *scratch)
 {
@@ -598,7 +639,9 @@ static enum osr_status check_trees(struct checker *checker, uint32_t n, uint64_t
 			     .verdict = osr_calloc(scratch, n, sizeof(*team.verdict)) };
 	struct osr_verdict *sum = checker->verdict;
 
-	for (uint32_t i = 0; i < n && !osr_arena_failed(scratch, checker->diag); i++) {
+	for (uint32_t i = 0; i < n; i++) {
+		if (osr_arena_failed(scratch, checker->diag))
+			return OSR_NOMEM;
 		team.member[i] = *checker;
 		team.member[i].verdict = &team.verdict[i];
 		team.member[i].diag = n > 1 ? NULL : checker->diag;
@@ -615,7 +658,7 @@ static enum osr_status check_trees(struct checker *checker, uint32_t n, uint64_t
 	for (uint32_t i = 0; i < n; i++) {
 		const struct osr_verdict *part = &team.verdict[i];
 
-		for (uint32_t c = 0; c < checker->fabric->n_channels; c++) {
+		OSR_EVERY_CHANNEL(c, checker->fabric) {
 			size_t at = (size_t)checker->fabric->chan_src[c] * checker->n_columns +
 				    checker->fabric->chan_port[c];
 
@@ -650,11 +693,11 @@ void osr_verdict_loads(const struct osr_fabric *fabric, const uint64_t *first,
 
 	verdict->efi = verdict->efi_all = 0;
 	verdict->efi_mean = verdict->efi_per_capacity = 0;
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
+	OSR_EVERY_CHANNEL(c, fabric)
 		if (fabric->chan_rate[c] > fastest)
 			fastest = fabric->chan_rate[c];
 	/* Links of unknown rate count as the fastest. */
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+	OSR_EVERY_CHANNEL(c, fabric) {
 		uint16_t rate = fabric->chan_rate[c];
 		double scaled = (double)first[c];
 
@@ -670,6 +713,46 @@ void osr_verdict_loads(const struct osr_fabric *fabric, const uint64_t *first,
 	}
 	if (fabric->n_channels)
 		verdict->efi_mean = sum / fabric->n_channels;
+}
+
+/* What holds of the figures of accepted tables. */
+static void check_figures(const struct osr_fabric *fabric, const struct osr_verdict *verdict,
+			  uint64_t *const load[2])
+{
+	const struct osr_lengths *hosts = &verdict->hosts;
+	uint64_t n_loads = 0, n_hops = 0;
+
+	OSR_EVERY_CHANNEL(c, fabric)
+		n_loads += load[0][c] + load[1][c];
+	for (uint32_t hops = 0; hops <= OSR_MAX_HOPS; hops++)
+		n_hops += hosts->hops[hops] * hops;
+	/* Every route loads each of its channels once. */
+	osr_invariant(hosts->hops[OSR_MAX_HOPS] || n_loads == n_hops);
+	osr_invariant(verdict->n_longer <= verdict->n_routes);
+	osr_invariant(verdict->n_host_routes <= verdict->n_routes);
+	osr_invariant(verdict->n_host_longer <= verdict->n_host_routes);
+	osr_invariant(hosts->n_routes <= hosts->n_pairs && hosts->n_longer <= hosts->n_routes);
+	osr_invariant(verdict->efi <= verdict->efi_all);
+	osr_invariant(verdict->max_longer <= verdict->max_hops);
+	osr_invariant(verdict->n_routes + verdict->n_no_path ==
+		      (uint64_t)fabric->n_dests * (fabric->n_switches - 1u));
+}
+
+/* Is every VL in use there on every cable? For tables in which VL = SL and any SL is safe. */
+static enum osr_status check_cables(const struct checker *checker)
+{
+	const struct osr_fabric *fabric = checker->fabric;
+	unsigned highest = checker->sls ? 31 - __builtin_clz(checker->sls) : 0;
+	struct name name;
+
+	OSR_EVERY_CHANNEL(c, fabric)
+		if (fabric->chan_vls[c] <= highest)
+			return osr_fail(checker->diag, OSR_CHECK_FAILED,
+					"the routing uses VL %u, but the cable at switch %s port "
+					"%u has only %u VLs",
+					highest, sw_name(checker, fabric->chan_src[c], &name),
+					fabric->chan_port[c], fabric->chan_vls[c]);
+	return OSR_OK;
 }
 
 /* load: NULL, or [n_channels]. */
@@ -688,8 +771,6 @@ static enum osr_status check_all(const struct osr_fabric *fabric, const struct o
 	};
 	uint64_t *loads[2] = { load, osr_calloc(scratch, fabric->n_channels, sizeof(*load)) };
 	enum osr_status st = check_input(&checker);
-	unsigned highest;
-	struct name name;
 
 	*verdict = (struct osr_verdict){ 0 };
 	if (!load)
@@ -706,22 +787,15 @@ static enum osr_status check_all(const struct osr_fabric *fabric, const struct o
 		osr_verdict_loads(fabric, loads[0], loads[1], verdict);
 		for (uint32_t hops = 0; hops <= OSR_MAX_HOPS; hops++)
 			verdict->hosts.n_routes += verdict->hosts.hops[hops];
-		for (uint32_t d = 0; d < fabric->n_dests; d++)
+		OSR_EACH_DEST(d, fabric)
 			if (fabric->term_weight[fabric->dest_term[d]])
 				verdict->hosts.n_pairs += checker.n_sources - 1;
+		if (st == OSR_OK)
+			check_figures(fabric, verdict, loads);
 	}
-	/*
-	 * Where VL = SL and any SL is safe, nothing has been followed: only that the VLs exist is
-	 * open.
-	 */
-	highest = checker.sls ? 31 - __builtin_clz(checker.sls) : 0;
-	for (uint32_t c = 0; st == OSR_OK && checker.shared && c < fabric->n_channels; c++)
-		if (fabric->chan_vls[c] <= highest)
-			st = osr_fail(diag, OSR_CHECK_FAILED,
-				      "the routing uses VL %u, but the cable at switch %s port %u "
-				      "has only %u VLs",
-				      highest, sw_name(&checker, fabric->chan_src[c], &name),
-				      fabric->chan_port[c], fabric->chan_vls[c]);
+	/* The walk of tables with one graph for all VLs has not followed any VL. */
+	if (st == OSR_OK && checker.shared)
+		st = check_cables(&checker);
 	if (st == OSR_OK && routing->mcast_parent)
 		st = osr_check_mcast(&checker, scratch);
 	verdict->n_vls = checker.sls ? __builtin_popcount(checker.sls) : routing->n_vls;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * Lanes: which VL the packets of one tree are on at every switch, by their SLs, and whether ranks
- * rise; and the spanning order of multicast, a forest whose dependencies fit the certificate of its
- * VL.
+ * rise; and the span of multicast, a forest whose dependencies fit the certificate of its VL.
  */
+#include <osmroutes/each.h>
+
 #include "check_private.h"
 
 #include <stdio.h>
@@ -12,8 +13,8 @@
 /* --- before the first tree -------------------------------------------------------------------- */
 
 /*
- * All SLs, before they are used to follow packets; those of packets that stay on a switch too. What
- * sends them (a CA by its own table) puts them on a VL of the routing.
+ * Is every SL of the tables mapped to a VL of the routing by its sender (a CA has a table of its
+ * own)? Asked before any packet is followed, also for packets that stay on their switch.
  */
 static enum osr_status check_sl_values(struct checker *checker)
 {
@@ -47,9 +48,9 @@ static enum osr_status check_sl_values(struct checker *checker)
 }
 
 /*
- * The key of the certificate at port `out` of a switch for a VL, 0 if that may not be used there.
- * What leads to no switch, or has no certificate, has no rank; what stays at port 0 meets no data
- * VL any more.
+ * The key of the certificate for a VL at port `out` of a switch; 0 if the VL may not be used there.
+ * Without a certificate, and behind ports to end ports, every usable VL has key 1. Packets for
+ * port 0 leave the switch on no VL.
  */
 static uint32_t find_key(const struct checker *checker, uint32_t s, unsigned out, unsigned vl)
 {
@@ -64,11 +65,12 @@ static uint32_t find_key(const struct checker *checker, uint32_t s, unsigned out
 	return rank_key(checker->routing->rank[(size_t)vl * checker->fabric->n_channels + c]);
 }
 
-/* The same by the table of them, where VL n_vls stands for all beyond. */
+/* The same, looked up in checker->rank, where VL n_vls stands for all VLs from n_vls on. */
 static uint32_t key_at(const struct checker *checker, uint32_t port, unsigned vl)
 {
 	unsigned n_vls = checker->routing->n_vls;
 
+	osr_invariant(port < checker->fabric->n_ports);
 	return checker->rank[(size_t)port * (n_vls + 1) + (vl < n_vls ? vl : n_vls)];
 }
 
@@ -83,7 +85,7 @@ static void add_entry(struct checker *checker, uint32_t s, unsigned in, uint32_t
 		unsigned vl = checker->vl_of[(size_t)kind * checker->n_pairs + pair];
 		uint32_t key = key_at(checker, port, vl);
 
-		/* One that may not be used is not forgotten. */
+		/* Key 0, a VL that may not be used, stays. */
 		if (!entry->vls || (entry->key && (!key || key > entry->key)))
 			entry->key = key;
 		entry->vls |= vl_bit(vl);
@@ -94,10 +96,10 @@ static enum osr_status prepare_sl2vl(struct checker *checker, struct osr_arena *
 {
 	const struct osr_fabric *fabric = checker->fabric;
 	const osr_sl2vl_t *table = (const osr_sl2vl_t *)checker->routing->sl2vl;
-	uint16_t differ[16] = { 0 }; /* bit b of differ[a], b < a: somewhere */
+	uint16_t differ[16] = { 0 }; /* bit b of differ[a], b < a: some table maps them apart */
 	uint8_t lowest[16], *vl;
 
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		uint32_t n_ports = fabric->sw_n_ports[s] + 1u;
 		uint32_t end = checker->routing->sl2vl_row[s] + n_ports * n_ports;
 
@@ -110,7 +112,7 @@ static enum osr_status prepare_sl2vl(struct checker *checker, struct osr_arena *
 	for (uint32_t pair = 0; pair < checker->n_pairs; pair++) {
 		const uint8_t *at = table[pair];
 
-		/* Most have one VL for all SLs, or are as the last. */
+		/* Most tables have one VL for all SLs, or equal the table before. */
 		if (!memcmp(at, at + 1, 15) || (pair && !memcmp(at, table[pair - 1], 16)))
 			continue;
 		for (unsigned a = 0; a < 16; a++)
@@ -125,6 +127,7 @@ static enum osr_status prepare_sl2vl(struct checker *checker, struct osr_arena *
 		checker->kind_of[sl] =
 			same ? checker->kind_of[__builtin_ctz(same)] : (uint8_t)checker->n_kinds++;
 	}
+	osr_invariant(checker->n_kinds >= 1 && checker->n_kinds <= 16);
 	checker->vl_of = vl = osr_alloc(scratch, (size_t)checker->n_kinds * checker->n_pairs, 1);
 	checker->entry = osr_calloc(scratch, (size_t)fabric->n_ports * checker->n_kinds,
 				    sizeof(*checker->entry));
@@ -134,16 +137,14 @@ static enum osr_status prepare_sl2vl(struct checker *checker, struct osr_arena *
 	for (unsigned kind = 0; kind < checker->n_kinds; kind++)
 		for (uint32_t pair = 0; pair < checker->n_pairs; pair++)
 			*vl++ = table[pair][lowest[kind]];
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
+	OSR_EACH_SWITCH(s, fabric)
 		for (uint32_t out = 0; out <= fabric->sw_n_ports[s]; out++) {
 			uint32_t c = osr_port_channel(fabric, s, out), dst = fabric->n_switches;
 			struct passage *by = &checker->passage[fabric->port_row[s] + out];
 
-			/*
-			 * What hosts send may come in by any port with an end port, and by port 0.
-			 */
+			/* Packets enter the fabric by port 0 and by every port with an end port. */
 			add_entry(checker, s, 0, out);
-			for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++)
+			OSR_EACH_TERMINAL(t, fabric, s)
 				add_entry(checker, s, fabric->term_port[t], out);
 			*by = (struct passage){ .to = dst };
 			if (c == OSR_NONE)
@@ -154,6 +155,34 @@ static enum osr_status prepare_sl2vl(struct checker *checker, struct osr_arena *
 					   (fabric->sw_n_ports[dst] + 1u);
 		}
 	return OSR_OK;
+}
+
+/*
+ * Requests from switch a to switch b use the SLs of all LIDs on b, and the reply may be sent to any
+ * LID on a: reply[a * n + b] holds the SLs of all replies of b to a. asked[n_switches] is
+ * overwritten.
+ */
+static void find_replies(struct checker *checker, uint16_t *asked)
+{
+	const struct osr_fabric *fabric = checker->fabric;
+	const struct osr_routing *routing = checker->routing;
+	size_t n = fabric->n_switches;
+
+	for (uint32_t b = 0; b < n; b++) {
+		memset(asked, 0, n * sizeof(*asked));
+		for (uint32_t i = checker->dest_row[b]; i < checker->dest_row[b + 1]; i++) {
+			const uint8_t *sl = routing->sl + checker->dest[i] * n;
+			const uint8_t *lft = routing->lft + checker->dest[i] * n;
+			const uint16_t *granted =
+				routing->granted ? routing->granted + checker->dest[i] * n : NULL;
+
+			for (size_t a = 0; a < n; a++)
+				if (lft[a] != OSR_NO_PATH && fabric->sw_sources[a])
+					asked[a] |= 1u << (sl[a] & 15) | (granted ? granted[a] : 0);
+		}
+		for (size_t a = 0; a < n; a++)
+			checker->reply[a * n + b] = asked[a];
+	}
 }
 
 enum osr_status osr_check_prepare_lanes(struct checker *checker, struct osr_arena *scratch)
@@ -182,29 +211,12 @@ enum osr_status osr_check_prepare_lanes(struct checker *checker, struct osr_aren
 		for (unsigned out = 0; out <= fabric->sw_n_ports[s]; out++)
 			for (unsigned vl = 0; vl <= routing->n_vls; vl++)
 				*rank++ = find_key(checker, s, out, vl);
-	/*
-	 * Requests from switch a to switch b use the SLs of all LIDs on b, and the reply may be
-	 * sent to any LID on a: reply[a * n + b] holds the SLs of everything that b answers to a.
-	 */
-	for (uint32_t b = 0; reply && b < n; b++) {
-		memset(asked, 0, n * sizeof(*asked));
-		for (uint32_t i = checker->dest_row[b]; i < checker->dest_row[b + 1]; i++) {
-			const uint8_t *sl = routing->sl + checker->dest[i] * n;
-			const uint8_t *lft = routing->lft + checker->dest[i] * n;
-			const uint16_t *granted =
-				routing->granted ? routing->granted + checker->dest[i] * n : NULL;
-
-			for (size_t a = 0; a < n; a++)
-				if (lft[a] != OSR_NO_PATH && fabric->sw_sources[a])
-					asked[a] |= 1u << (sl[a] & 15) | (granted ? granted[a] : 0);
-		}
-		for (size_t a = 0; a < n; a++)
-			checker->reply[a * n + b] = asked[a];
-	}
+	if (reply)
+		find_replies(checker, asked);
 	return routing->sl2vl ? prepare_sl2vl(checker, scratch) : OSR_OK;
 }
 
-/* What is written to while packets are followed; the caller asks whether there was memory. */
+/* Allocates the arrays that following packets writes. The caller asks whether there was memory. */
 void osr_check_prepare_follow(struct checker *checker, struct osr_arena *scratch)
 {
 	size_t n = checker->fabric->n_switches;
@@ -230,7 +242,7 @@ static uint16_t sls_from(const struct checker *checker, const struct tree *tree,
 	sls = 1u << (checker->routing->sl[tree->dest * n + s] & 15);
 	if (checker->routing->granted)
 		sls |= checker->routing->granted[tree->dest * n + s];
-	/* Port 0 asks nobody, so nobody answers it. */
+	/* Port 0 sends no requests, so no reply goes to it. */
 	if (checker->reply && tree->host)
 		sls |= checker->reply[tree->root * n + s];
 	return sls;
@@ -251,8 +263,7 @@ static bool follow_sls(struct checker *checker, const struct tree *tree)
 
 		checker->mask[next] |= (uint16_t)sls;
 		checker->sls |= (uint16_t)sls;
-		for (; sls; sls &= sls - 1) {
-			unsigned vl = (unsigned)__builtin_ctz(sls);
+		OSR_EACH_LANE(vl, sls) {
 			uint32_t key = key_at(checker, port, vl);
 
 			if (!key ||
@@ -269,14 +280,15 @@ static unsigned kinds_of(const struct checker *checker, unsigned sls)
 
 	if (sls == 0xffff)
 		return (1u << checker->n_kinds) - 1;
-	for (; sls; sls &= sls - 1)
-		kinds |= 1u << checker->kind_of[__builtin_ctz(sls)];
+	OSR_EACH_LANE(sl, sls)
+		kinds |= 1u << checker->kind_of[sl];
+	osr_invariant(kinds < 1u << checker->n_kinds);
 	return kinds;
 }
 
 /*
- * With SL2VL tables: what packets of each kind of SLs hold at most where they leave a switch. The
- * table of the next switch says on which VL they go on, all of them on the same one.
+ * With SL2VL tables: the highest key that packets of each kind of SLs hold where they leave a
+ * switch. The table of the next switch gives the VL on which they go on, one for the whole kind.
  */
 static inline __attribute__((always_inline)) bool
 follow_kinds(struct checker *checker, const struct tree *tree, uint32_t n_kinds)
@@ -294,11 +306,12 @@ follow_kinds(struct checker *checker, const struct tree *tree, uint32_t n_kinds)
 		uint32_t *next = checker->held + (size_t)by.to * n_kinds;
 		unsigned enter = kinds_of(checker, sls_from(checker, tree, s));
 
+		osr_invariant(!i || by.to == checker->hop[s].to);
 		for (uint32_t kind = 0; kind < n_kinds; kind++) {
 			uint32_t key;
 			unsigned vl;
 
-			/* What the hosts of the switch and its port 0 send joins what has come. */
+			/* Packets of the hosts and of port 0 join those from other switches. */
 			if (enter >> kind & 1) {
 				if (!entry[kind].key)
 					return false;
@@ -385,32 +398,36 @@ static enum osr_status blame_packet(struct checker *checker, const struct tree *
 	}
 }
 
-/* Every packet by itself. OSR_OK: not for this tree, whose entries lead home. */
+/* Follows every packet by itself. OSR_OK: each of them arrives as the certificate says. */
 enum osr_status osr_check_blame_lanes(struct checker *checker, const struct tree *tree)
 {
 	const struct osr_fabric *fabric = checker->fabric;
-	enum osr_status st = OSR_OK;
+	enum osr_status st;
 
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		unsigned sls = tree->dist[s] == FAR ? 0 : sls_from(checker, tree, s);
 
-		for (; !st && sls; sls &= sls - 1) {
-			unsigned sl = (unsigned)__builtin_ctz(sls);
-
+		OSR_EACH_LANE(sl, sls) {
 			st = blame_packet(checker, tree, s, 0, sl);
-			for (uint32_t e = fabric->term_row[s];
-			     !st && checker->routing->sl2vl && e < fabric->term_row[s + 1]; e++)
+			if (st != OSR_OK)
+				return st;
+			if (!checker->routing->sl2vl)
+				continue;
+			OSR_EACH_TERMINAL(e, fabric, s) {
 				st = blame_packet(checker, tree, s, fabric->term_port[e], sl);
+				if (st != OSR_OK)
+					return st;
+			}
 		}
 	}
-	return st;
+	return OSR_OK;
 }
 
 /*
  * --- multicast ---------------------------------------------------------------------------------
  */
 
-/* The first of the switches that hang together with s. */
+/* The root of the tree that has s. */
 static uint32_t find_root(uint32_t *root, uint32_t s)
 {
 	for (uint32_t up; (up = root[s]) != s; s = up)
@@ -419,19 +436,19 @@ static uint32_t find_root(uint32_t *root, uint32_t s)
 }
 
 /*
- * The links to parents make no ring, and all hosts of a component hang on one tree: else a group is
- * torn apart.
+ * Do the links to parents form a forest without rings, with all hosts of a component in one tree?
+ * Otherwise a group is torn apart.
  */
 static enum osr_status check_forest(struct checker *checker, uint32_t *root, uint32_t *host)
 {
 	const struct osr_fabric *fabric = checker->fabric;
 	struct name a, b;
 
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		root[s] = s;
 		host[s] = OSR_NONE;
 	}
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		uint32_t c = checker->routing->mcast_parent[s], up;
 
 		if (c == OSR_NONE)
@@ -447,10 +464,11 @@ static enum osr_status check_forest(struct checker *checker, uint32_t *root, uin
 					"multicast: the spanning order loops through switch %s "
 					"port %u",
 					sw_name(checker, s, &a), fabric->chan_port[c]);
-		/* A switch has one parent, so nothing has led on from s before. */
+		/* A switch has one parent, so s has been a root until now. */
+		osr_invariant(root[s] == s && root[up] == up);
 		root[s] = up;
 	}
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		uint32_t *first = &host[fabric->sw_component[s]];
 
 		if (!fabric->sw_sources[s])
@@ -475,8 +493,8 @@ static bool in_forest(const struct checker *checker, uint32_t c)
 }
 
 /*
- * VLs that multicast of each SL may have on channel c, whatever it came by; on a VL of its own: of
- * one.
+ * The VLs that multicast packets of each SL may have on channel c, by whatever port they came.
+ * Unless `by_tables`, multicast stays on one VL, and all is in vls[0].
  */
 static void mcast_vls(const struct checker *checker, bool by_tables, uint32_t c, uint16_t vls[16])
 {
@@ -493,10 +511,15 @@ static void mcast_vls(const struct checker *checker, bool by_tables, uint32_t c,
 		(size_t)(fabric->port_row[s] + fabric->chan_port[c]) * checker->n_kinds;
 	for (unsigned sl = 0; sl < 16; sl++)
 		vls[sl] = entry[checker->kind_of[sl]].vls;
-	for (uint32_t o = fabric->chan_row[s]; o < fabric->chan_row[s + 1]; o++)
-		for (unsigned sl = 0; o != c && in_forest(checker, o) && sl < 16; sl++)
-			vls[sl] |= vl_bit(table_of(checker, s, fabric->chan_port[o],
-						   fabric->chan_port[c])[sl]);
+	OSR_EACH_CHANNEL(o, fabric, s) {
+		const uint8_t *table;
+
+		if (o == c || !in_forest(checker, o))
+			continue;
+		table = table_of(checker, s, fabric->chan_port[o], fabric->chan_port[c]);
+		for (unsigned sl = 0; sl < 16; sl++)
+			vls[sl] |= vl_bit(table[sl]);
+	}
 }
 
 enum osr_status osr_check_mcast(struct checker *checker, struct osr_arena *scratch)
@@ -505,10 +528,7 @@ enum osr_status osr_check_mcast(struct checker *checker, struct osr_arena *scrat
 	uint32_t *root = osr_alloc(scratch, fabric->n_switches, sizeof(*root));
 	uint32_t *host = osr_alloc(scratch, fabric->n_switches, sizeof(*host));
 	const uint32_t *rank = checker->routing->rank;
-	/*
-	 * With any SL multicast passes the same SL2VL tables as unicast; otherwise it stays on its
-	 * VL.
-	 */
+	/* Multicast on any SL passes the SL2VL tables of unicast; otherwise it stays on its VL. */
 	bool by_tables = checker->routing->sl2vl &&
 			 (!checker->routing->sl || (checker->routing->claims & OSR_CLAIM_ANY_SL));
 	enum osr_status st;
@@ -521,8 +541,8 @@ enum osr_status osr_check_mcast(struct checker *checker, struct osr_arena *scrat
 	st = check_forest(checker, root, host);
 	if (st != OSR_OK || !(checker->routing->claims & OSR_CLAIM_MULTICAST))
 		return st;
-	/* What leaves by each channel, from hosts or from other links, has a VL that is there. */
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+	/* Does each channel of the span have the VLs of all packets that leave by it? */
+	OSR_EVERY_CHANNEL(c, fabric) {
 		unsigned ok = (1u << fabric->chan_vls[c]) - 1, missing;
 
 		if (!in_forest(checker, c))
@@ -545,16 +565,16 @@ enum osr_status osr_check_mcast(struct checker *checker, struct osr_arena *scrat
 		}
 	}
 	/*
-	 * A switch copies a packet to all tree links but the one it came by, and each copy waits
-	 * for its channel.
+	 * A switch copies a packet to all links of the span except the one that it came by, and
+	 * each copy waits for its channel.
 	 */
-	for (uint32_t in = 0; in < fabric->n_channels; in++) {
+	OSR_EVERY_CHANNEL(in, fabric) {
 		uint32_t s = fabric->chan_dst[in];
 
 		if (!in_forest(checker, in))
 			continue;
 		mcast_vls(checker, by_tables, in, vls);
-		for (uint32_t out = fabric->chan_row[s]; out < fabric->chan_row[s + 1]; out++) {
+		OSR_EACH_CHANNEL(out, fabric, s) {
 			const uint8_t *table =
 				by_tables ? table_of(checker, s,
 						     fabric->chan_port[fabric->chan_rev[in]],
@@ -564,9 +584,8 @@ enum osr_status osr_check_mcast(struct checker *checker, struct osr_arena *scrat
 			if (out == fabric->chan_rev[in] || !in_forest(checker, out))
 				continue;
 			for (unsigned sl = 0; sl < 16; sl++)
-				for (unsigned left = vls[sl]; left; left &= left - 1) {
-					unsigned vl = __builtin_ctz(left),
-						 to = table ? table[sl] : vl;
+				OSR_EACH_LANE(vl, vls[sl]) {
+					unsigned to = table ? table[sl] : vl;
 
 					if (rank_key(rank[(size_t)vl * fabric->n_channels + in]) >=
 					    rank_key(rank[(size_t)to * fabric->n_channels + out]))

@@ -10,21 +10,21 @@
 
 #define BATCH 64 /* searches at once: bits of a word */
 
-/* Where an entry leads. */
+/* The channel of an entry. */
 struct hop {
-	uint32_t to;  /* switch; n_switches: nowhere */
+	uint32_t to;  /* the switch that it leads to; n_switches: none */
 	uint32_t key; /* rank of the channel if all VLs share one certificate, else 0 */
 };
 
-/* Where a port leads, for following SLs through SL2VL tables. */
+/* The cable of a port, for following SLs through SL2VL tables. */
 struct passage {
-	uint32_t to;   /* n_switches: no switch behind the port */
-	uint32_t pair; /* that entry port and output port 0 there: an index of vl_of */
+	uint32_t to;   /* the switch behind the port; n_switches: none */
+	uint32_t pair; /* index of vl_of: the port pair (entry port there, output port 0) */
 };
 
-/* What enters at a switch on the SLs of a kind and leaves by a port. */
+/* Packets that enter the fabric at a switch, on the SLs of one kind, and leave it by one port. */
 struct entry {
-	uint32_t key; /* the highest that it has there; 0: a VL among them may not be used */
+	uint32_t key; /* the highest key of their VLs; 0: one of the VLs may not be used */
 	uint16_t vls;
 };
 
@@ -33,12 +33,13 @@ struct checker {
 	const struct osr_routing *routing;
 	struct osr_verdict *verdict;
 	struct osr_diag *diag;
-	bool shared; /* VL = SL and any SL: one dependency graph for all VLs */
+	bool shared; /* VL = SL, and any SL is safe: one dependency graph for all VLs */
 	bool minimal;
 	uint16_t sls; /* SLs, or VLs if there are SL2VL tables, that carry routes */
 
-	uint32_t n_columns; /* ports of a switch, and one behind which there is nothing, the last */
-	struct hop *port;   /* [n_switches * n_columns] */
+	uint32_t
+		n_columns; /* most ports of a switch + 1; the last column is a port without cable */
+	struct hop *port;  /* [n_switches * n_columns] */
 	uint32_t *dest_row; /* [n_switches + 1]: the dests of switch s are */
 	uint32_t *dest;     /* dest[dest_row[s]] .. dest[dest_row[s + 1] - 1] */
 	uint64_t n_sources; /* of all switches */
@@ -53,20 +54,19 @@ struct checker {
 	uint32_t *active, *reached;    /* [n_switches] */
 
 	/* One tree, and what it adds to. */
-	/* [n_switches] the distance where an entry is to lead; AWAY for the root */
-	uint16_t *nearer;
-	uint8_t *row;    /* [n_switches] its entries, where some are for ports that no switch has */
-	struct hop *hop; /* [n_switches + 1] of each entry */
+	uint16_t *nearer;  /* [n_switches] distance behind a shortest hop; AWAY for the root */
+	uint8_t *row;      /* [n_switches] the entries, if some are for ports that no switch has */
+	struct hop *hop;   /* [n_switches + 1] of each entry */
 	uint32_t *sources; /* [n_switches + 1] end ports that send through the switch */
 	/*
-	 * [n_switches * n_columns] routes from host ports to host LIDs, fewer than LIDs^2: to the
-	 * first LID of each port, and to later ones; NULL: there are none.
+	 * [n_switches * n_columns] routes from host ports to host LIDs, fewer than LIDs^2.
+	 * load[0]: to first LIDs; load[1]: to the other LIDs of ports, NULL if there are none.
 	 */
 	uint32_t *load[2];
 	uint16_t *ordered, *depth, *way; /* [n_switches], non-minimal routings only */
 
-	/* SLs; allocated if there are any to follow. */
-	uint32_t n_kinds;    /* of SLs that all SL2VL tables map alike */
+	/* Allocated only if follows_sls(). A kind: SLs that every SL2VL table maps alike. */
+	uint32_t n_kinds;
 	uint8_t kind_of[16]; /* by SL */
 	uint8_t *vl_of;      /* [n_kinds * n_pairs] SL2VL by kind and pair of ports */
 	uint32_t n_pairs;
@@ -74,7 +74,7 @@ struct checker {
 	struct entry *entry;     /* [n_ports * n_kinds] */
 	uint16_t *mask;          /* [n_switches] SLs of packets that arrive */
 	uint32_t *held;  /* [n_switches * n_kinds] the highest key that packets hold; 0: none */
-	uint16_t *reply; /* [n_switches^2]: SLs of replies to row from column */
+	uint16_t *reply; /* [n_switches^2] reply[a * n_switches + b]: SLs of replies of b to a */
 	uint32_t *rank;  /* [n_ports * (n_vls + 1)] keys of the certificate; 0: may not be used */
 };
 
@@ -84,14 +84,17 @@ struct tree {
 	uint32_t root;         /* switch of dest */
 	uint32_t n;            /* switches that reach it */
 	const uint16_t *order; /* [n] the root first, parents before children */
-	/* [n_switches + 1] breadth first; FAR: not connected, AWAY: no switch */
+	/* [n_switches + 1] shortest distance to the root; FAR: none; AWAY for "no switch" */
 	const uint16_t *dist;
 	const uint8_t *lft; /* [n_switches] */
 	bool host;          /* the LID of an end port, not of a port 0 */
 	bool later;         /* not the first LID of its port */
 };
 
-/* Distances where there are none. AWAY + 1 = FAR: what is not connected may lead to no switch. */
+/*
+ * FAR: the switch is in another component. AWAY: there is no switch. AWAY + 1 = FAR lets find_hops()
+ * accept an entry without a cable on a switch of another component.
+ */
 #define FAR 0xffff
 #define AWAY 0xfffe
 
@@ -112,6 +115,7 @@ static inline unsigned lid_of(const struct checker *checker, const struct tree *
 /* The channel of an entry that a walk has approved. */
 static inline uint32_t chan_of(const struct checker *checker, const struct tree *tree, uint32_t s)
 {
+	osr_invariant(osr_port_channel(checker->fabric, s, tree->lft[s]) != OSR_NONE);
 	return checker->fabric->port_chan[checker->fabric->port_row[s] + tree->lft[s]];
 }
 
@@ -141,14 +145,14 @@ static inline bool follows_sls(const struct checker *checker)
 	return !checker->shared && (checker->routing->sl || checker->routing->sl2vl);
 }
 
-/* check_lanes.c. The walk of lanes says yes or no; then the sentence. */
+/* check_lanes.c. osr_check_follow() says yes or no, osr_check_blame_lanes() writes the sentence. */
 enum osr_status osr_check_prepare_lanes(struct checker *checker, struct osr_arena *scratch);
 void osr_check_prepare_follow(struct checker *checker, struct osr_arena *scratch);
 bool osr_check_follow(struct checker *checker, const struct tree *tree);
 enum osr_status osr_check_blame_lanes(struct checker *checker, const struct tree *tree);
 enum osr_status osr_check_mcast(struct checker *checker, struct osr_arena *scratch);
 
-/* check.c: the certificate is refused; dest OSR_NONE: for multicast. */
+/* check.c. The sentence for a certificate that is refused. dest == OSR_NONE: for multicast. */
 enum osr_status osr_check_fail_rank(struct checker *checker, uint32_t dest, uint32_t from,
 				    unsigned vl_from, uint32_t to, unsigned vl_to);
 

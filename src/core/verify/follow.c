@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The entries of one LID, and a whole generation in the numbering of another fabric. */
+#include <osmroutes/each.h>
+
 #include "follow.h"
 
 #include <string.h>
@@ -9,6 +11,7 @@ enum osr_status osr_follow_init(struct osr_follow *follow, struct osr_arena *scr
 {
 	const struct osr_fabric *fabric = follow->fabric;
 
+	osr_invariant(follow->n == 1 || follow->n == 2);
 	for (uint32_t g = 0; g < follow->n; g++) {
 		const struct osr_generation *gen = &follow->gen[g];
 		const struct osr_routing *routing = gen->routing;
@@ -31,10 +34,11 @@ void osr_follow_load(struct osr_follow *follow, uint32_t d)
 {
 	const struct osr_fabric *fabric = follow->fabric;
 
+	osr_invariant(d < fabric->n_dests);
 	for (uint32_t g = 0; g < follow->n; g++) {
 		const uint8_t *row = follow->gen[g].routing->lft + (size_t)d * fabric->n_switches;
 
-		for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		OSR_EACH_SWITCH(s, fabric) {
 			uint32_t c = osr_port_channel(fabric, s, row[s]);
 
 			follow->out[g][s] = g && c == follow->out[0][s] ? OSR_NONE : c;
@@ -49,23 +53,63 @@ uint32_t osr_follow_order(struct osr_follow *follow)
 
 	memset(follow->n_in, 0, fabric->n_switches * sizeof(*follow->n_in));
 	for (uint32_t g = 0; g < follow->n; g++)
-		for (uint32_t s = 0; s < fabric->n_switches; s++)
+		OSR_EACH_SWITCH(s, fabric) {
 			if (follow->out[g][s] != OSR_NONE)
 				follow->n_in[fabric->chan_dst[follow->out[g][s]]]++;
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		}
+	OSR_EACH_SWITCH(s, fabric) {
 		if (!follow->n_in[s])
 			follow->order[n++] = s;
+	}
 	for (uint32_t head = 0; head < n; head++)
 		for (uint32_t g = 0; g < follow->n; g++) {
 			uint32_t c = follow->out[g][follow->order[head]];
 
+			osr_invariant(c == OSR_NONE || follow->n_in[fabric->chan_dst[c]] > 0);
 			if (c != OSR_NONE && --follow->n_in[fabric->chan_dst[c]] == 0)
 				follow->order[n++] = fabric->chan_dst[c];
 		}
+	osr_invariant(n <= fabric->n_switches);
 	return n;
 }
 
 /* ---- another fabric -------------------------------------------------------------------------- */
+
+/* SLs by row and LID of map->to. No SL leads to a LID that is new. */
+static void carry_path_sls(const struct osr_fabric_map *map, const struct osr_paths *old,
+			   uint8_t *sl)
+{
+	uint32_t n = map->to->n_dests, n_from = map->from->n_dests;
+
+	for (size_t row = 0; row < old->n_rows; row++)
+		for (uint32_t d = 0; d < n; d++) {
+			uint32_t was = map->dest[d];
+
+			sl[row * n + d] = OSR_NO_SL;
+			if (was != OSR_NONE)
+				sl[row * n + d] = old->sl[row * n_from + was];
+		}
+}
+
+/* The ports of each group on switches of map->to. A port without its cable leaves the group. */
+static void carry_groups(const struct osr_fabric_map *map, const struct osr_groups *old,
+			 uint64_t (*ports)[4])
+{
+	size_t n = map->to->n_switches, n_from = map->from->n_switches;
+
+	for (size_t group = 0; group < old->n; group++)
+		for (uint32_t s = 0; s < n; s++) {
+			const uint64_t *was;
+
+			if (map->sw[s] == OSR_NONE)
+				continue;
+			was = old->ports[group * n_from + map->sw[s]];
+			for (unsigned p = 0; p <= map->to->sw_n_ports[s]; p++)
+				if (was[p / 64] >> p % 64 & 1 &&
+				    osr_carry_port(map, s, (uint8_t)p) != OSR_NO_PATH)
+					ports[group * n + s][p / 64] |= UINT64_C(1) << p % 64;
+		}
+}
 
 enum osr_status osr_union_carry(const struct osr_fabric *from, const struct osr_generation *old,
 				const struct osr_fabric *fabric, struct osr_arena *result,
@@ -88,27 +132,17 @@ enum osr_status osr_union_carry(const struct osr_fabric *from, const struct osr_
 		return st;
 	if (osr_arena_failed(result, diag))
 		return OSR_NOMEM;
-	/* Rows of end ports that are there no more are unused; no SL leads to LIDs that are new. */
-	for (uint32_t t = 0; old->paths && t < fabric->n_terminals; t++) {
-		uint32_t was = osr_fabric_map_terminal(map, t);
+	/* The row of an end port that is gone stays, unused. */
+	if (old->paths) {
+		OSR_EVERY_TERMINAL(t, fabric) {
+			uint32_t was = osr_fabric_map_terminal(map, t);
 
-		row[t] = was == OSR_NONE ? OSR_NONE : old->paths->row[was];
+			row[t] = was == OSR_NONE ? OSR_NONE : old->paths->row[was];
+		}
+		carry_path_sls(map, old->paths, sl);
 	}
-	for (size_t i = 0; i < n_rows * fabric->n_dests; i++) {
-		uint32_t was = map->dest[i % fabric->n_dests];
-
-		sl[i] = was == OSR_NONE ? OSR_NO_SL
-					: old->paths->sl[i / fabric->n_dests * from->n_dests + was];
-	}
-	for (size_t i = 0; i < n_groups * n; i++) {
-		uint32_t s = (uint32_t)(i % n), was = map->sw[s];
-
-		for (unsigned p = 0; was != OSR_NONE && p <= fabric->sw_n_ports[s]; p++)
-			if (old->groups->ports[i / n * from->n_switches + was][p / 64] >> p % 64 &
-				    1 &&
-			    osr_carry_port(map, s, (uint8_t)p) != OSR_NO_PATH)
-				ports[i][p / 64] |= UINT64_C(1) << p % 64;
-	}
+	if (old->groups)
+		carry_groups(map, old->groups, ports);
 	to->paths = (struct osr_paths){ .n_rows = (uint32_t)n_rows, .row = row, .sl = sl };
 	if (old->groups)
 		to->groups = *old->groups;

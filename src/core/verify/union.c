@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * For each destination: the SLs that enter at every switch, pushed along all its out ports (one for
- * each generation) until nothing changes, with a turn taken for every pair of channels in a row.
- * Turns are marked, and a cycle of them is looked for; if there is one, everything is followed once
+ * For each destination the SLs that enter at every switch are pushed along all its out ports (one
+ * for each generation) until nothing changes. Each pair of consecutive channels is a turn and is
+ * marked. Then a cycle of marked turns is looked for. If there is one, everything is followed once
  * more to find a packet for each of its steps.
  *
- * What is pushed are the VLs of each class of packets on each channel of the destination: L(turn,
- * lane) of docs/theory.md is that of the SL2VL tables for an SL, or, where one table serves the
- * whole fabric (VL = SL, or what OpenSM programs by default), the same VL, for all SLs together.
+ * Pushed are the VLs of each class of packets on each channel towards the destination. L(turn,
+ * lane) of docs/theory.md is given by the SL2VL tables, and each SL is a class. If one table serves
+ * the whole fabric (VL = SL, or the default of OpenSM), packets stay on their VL, and all SLs are
+ * one class.
  */
+#include <osmroutes/each.h>
+
 #include "follow.h"
 
 #include <stdio.h>
@@ -29,7 +32,7 @@ struct run {
 
 	struct osr_groups groups[2]; /* of the generation, or its spanning order with MLID 0 */
 	uint16_t group_sls[2];       /* of their packets */
-	uint16_t order_vls;          /* of those on spanning orders that have a VL, not SLs */
+	uint16_t order_vls; /* VLs of spans whose packets stay on one VL, whatever the SL */
 
 	/*
 	 * A turn leads from channel c to the channel that leaves chan_dst[c] by a port: slot[c] +
@@ -43,18 +46,15 @@ struct run {
 	uint16_t *turn;
 	uint16_t used; /* VLs that turns begin on */
 
-	const uint8_t *fold; /* VL of an SL, if one table serves all */
-	/*
-	 * Classes of packets: an SL each, a bit each; where one table serves all there is one, of
-	 * all SLs.
-	 */
+	const uint8_t *fold; /* VL of an SL, if one table serves all ports; else NULL */
+	/* Classes of packets, a bit each: SLs; with `fold` there is one class, of all SLs. */
 	uint16_t classes;
 	uint32_t n_classes;    /* 1 or 16 */
-	uint16_t (*entry)[16]; /* [n_ports] VLs of what end ports send out of it, if VLs change */
+	uint16_t (*entry)[16]; /* [n_ports] by SL: VLs of packets of end ports; only with `moves` */
 	uint16_t *vls[2];      /* [n_switches * n_classes] VLs of each class on out[g][s] */
 
 	uint16_t lid; /* whose packets are followed */
-	bool circles; /* entries of some LID lead around, and no loop has been looked for since */
+	bool circles; /* the entries of some LID have led around */
 
 	struct osr_loop_step *step; /* to be explained */
 	uint32_t n_steps, n_unexplained;
@@ -79,7 +79,7 @@ static const uint8_t *union_vls(const struct run *run, uint32_t g, uint32_t s, u
 		       : vl_is_sl;
 }
 
-/* VL15 is no data lane: a switch drops what is mapped to it. OSR_VL_UNSET adds nothing either. */
+/* A switch drops packets that are mapped to VL 15. OSR_VL_UNSET adds no VL either. */
 static uint16_t vl_bits(const struct run *run, uint32_t s, unsigned in, unsigned out, unsigned sl)
 {
 	unsigned bits = 0;
@@ -94,24 +94,26 @@ static uint16_t vl_bits(const struct run *run, uint32_t s, unsigned in, unsigned
 
 static bool union_is_end_port(const struct osr_fabric *fabric, uint32_t s, unsigned port)
 {
-	for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++)
+	OSR_EACH_TERMINAL(t, fabric, s)
 		if (fabric->term_port[t] == port)
 			return true;
 	return port == 0;
 }
 
 /*
- * One table for all ports that packets between switches use, in all generations? It becomes
- * run->fold.
+ * Do all port pairs that packets between switches use have one and the same table, in all
+ * generations? It becomes run->fold.
  */
 static bool fold_tables(struct run *run)
 {
 	const struct osr_generation *gen = run->follow.gen;
 	const struct osr_fabric *fabric = run->follow.fabric;
-	bool tables = gen[0].routing->sl2vl || gen[run->follow.n - 1].routing->sl2vl;
 
-	run->fold = tables ? NULL : vl_is_sl;
-	for (uint32_t c = 0; tables && c < fabric->n_channels; c++) {
+	if (!gen[0].routing->sl2vl && !gen[run->follow.n - 1].routing->sl2vl) {
+		run->fold = vl_is_sl;
+		return true;
+	}
+	OSR_EVERY_CHANNEL(c, fabric) {
 		uint32_t s = fabric->chan_src[c];
 		unsigned out = fabric->chan_port[c];
 
@@ -129,13 +131,14 @@ static bool fold_tables(struct run *run)
 	return run->fold;
 }
 
-/* VLs of these SLs, where one table serves all. */
+/* VLs of these SLs by the one table. */
 static uint16_t fold_sls(const struct run *run, unsigned sls)
 {
 	unsigned vls = 0;
 
-	for (; sls; sls &= sls - 1) {
-		unsigned vl = run->fold[__builtin_ctz(sls)];
+	osr_invariant(run->fold && !run->moves);
+	OSR_EACH_LANE(sl, sls) {
+		unsigned vl = run->fold[sl];
 
 		vls |= vl < OSR_MAX_VLS ? 1u << vl : 0;
 	}
@@ -143,8 +146,8 @@ static uint16_t fold_sls(const struct run *run, unsigned sls)
 }
 
 /*
- * Where all senders choose any SL, the lowest of each kind of SLs is followed: packets on SLs with
- * the same lanes in every row fare alike. Else all, for only some SLs may be sent.
+ * SLs to be followed. SLs that every row maps alike are a kind. If all senders choose any SL, the
+ * lowest SL of each kind stands for the kind; else all SLs are followed, for some may not be sent.
  */
 static uint16_t followed_sls(const struct run *run)
 {
@@ -157,10 +160,12 @@ static uint16_t followed_sls(const struct run *run)
 	for (uint32_t g = 0; g < run->follow.n; g++) {
 		const osr_sl2vl_t *sl2vl = (const osr_sl2vl_t *)run->follow.gen[g].routing->sl2vl;
 
-		for (size_t i = 0; i < (sl2vl ? n_rows : 1); i++) {
-			const uint8_t *row = sl2vl ? sl2vl[i] : vl_is_sl;
+		if (!sl2vl)
+			return 0xffff; /* VL = SL: no two SLs are alike */
+		for (size_t i = 0; i < n_rows; i++) {
+			const uint8_t *row = sl2vl[i];
 
-			/* Most rows have one VL for all, or are as the last. */
+			/* Most rows have one VL for all SLs, or equal the row before. */
 			if (!memcmp(row, row + 1, 15) || (i && !memcmp(row, sl2vl[i - 1], 16)))
 				continue;
 			for (unsigned a = 0; a < 16; a++)
@@ -176,8 +181,8 @@ static uint16_t followed_sls(const struct run *run)
 /* ---- who sends ------------------------------------------------------------------------------ */
 
 /*
- * Which end ports send on the SLs of which row; and where replies count the SLs of all that a row
- * asks a switch, for on these it answers.
+ * Lists the end ports that send on the SLs of each row. If replies count, also notes the SLs of all
+ * requests of a row to a switch, for the switch answers on these.
  */
 static void find_senders(struct run *run, uint32_t g)
 {
@@ -188,13 +193,15 @@ static void find_senders(struct run *run, uint32_t g)
 	struct sender *list = osr_alloc(run->scratch, n, sizeof(*list)), last = { .row = OSR_NONE };
 
 	run->sender[g] = list;
-	for (uint32_t i = 0; list && i < n; i++) {
+	if (!list)
+		return;
+	for (uint32_t i = 0; i < n; i++) {
 		struct sender sender = { i, i, !paths && fabric->sw_sources[i] };
 
 		if (paths)
 			sender = (struct sender){ fabric->term_switch[i], paths->row[i],
 						  fabric->term_weight[i] };
-		/* Mostly neighbours are alike. */
+		/* Mostly neighbours share a row: one sender stands for them. */
 		if (sender.row == OSR_NONE ||
 		    (sender.row == last.row && sender.sw == last.sw && sender.host == last.host))
 			continue;
@@ -203,31 +210,24 @@ static void find_senders(struct run *run, uint32_t g)
 	if (!(run->follow.modes & OSR_CLAIM_REVERSIBLE))
 		return;
 	run->replies[g] = osr_calloc(run->scratch, n_rows, n_sw * sizeof(*run->replies[g]));
-	for (uint32_t d = 0; run->replies[g] && d < fabric->n_dests; d++)
+	if (!run->replies[g])
+		return;
+	OSR_EACH_DEST(d, fabric) {
+		if ((run->follow.modes & OSR_ONLY_HOSTS) && !osr_is_host_lid(fabric, d))
+			continue;
 		for (uint32_t row = 0; row < n_rows; row++)
-			if (!(run->follow.modes & OSR_ONLY_HOSTS) || osr_is_host_lid(fabric, d))
-				run->replies[g][row * n_sw + fabric->dest_switch[d]] |=
-					osr_request_sls(&run->follow, g, row, d);
+			run->replies[g][row * n_sw + fabric->dest_switch[d]] |=
+				osr_request_sls(&run->follow, g, row, d);
+	}
 }
 
 /* ---- turns ---------------------------------------------------------------------------------- */
 
-/*
- * Packets of one of these SLs are on the VLs `from` of channel c and go on by channel `on`: on the
- * VLs `to`, or, where one table serves all, as they are. Such turns are marked; or, if a loop is
- * there, they may be steps of it.
- */
-static void take_turn(struct run *run, uint32_t c, unsigned from, uint32_t on, unsigned to,
-		      unsigned sls)
+/* A packet for the steps of the loop that are this turn; see take_turn(). */
+static void explain_turn(struct run *run, uint32_t c, unsigned from, uint32_t on, unsigned to,
+			 unsigned sls)
 {
-	size_t turn = run->slot[c] + run->follow.fabric->chan_port[on];
-
-	run->used |= (uint16_t)from;
-	if (!run->moves && !run->step)
-		run->turn[turn] |= (uint16_t)from;
-	for (; from && run->moves && !run->step; from &= from - 1)
-		run->turn[turn * OSR_MAX_VLS + (unsigned)__builtin_ctz(from)] |= (uint16_t)to;
-	for (uint32_t i = 0; run->step && i < run->n_steps; i++) {
+	for (uint32_t i = 0; i < run->n_steps; i++) {
 		struct osr_loop_step *step = &run->step[i];
 		const struct osr_loop_step *next = &run->step[(i + 1) % run->n_steps];
 		unsigned sl = (unsigned)__builtin_ctz(sls);
@@ -237,17 +237,44 @@ static void take_turn(struct run *run, uint32_t c, unsigned from, uint32_t on, u
 			continue;
 		while (!run->moves && sl < 15 && run->fold[sl] != step->vl)
 			sl++;
+		osr_invariant(run->n_unexplained > 0);
 		step->sl = (uint8_t)sl;
 		step->lid = run->lid;
 		run->n_unexplained--;
 	}
 }
 
+/*
+ * Packets of one of these SLs are on the VLs `from` of channel c and go on by channel `on`: with
+ * `moves` on the VLs `to`, else on the VL that they have. Marks such turns; once a loop has been
+ * found, looks whether they are steps of it.
+ */
+static void take_turn(struct run *run, uint32_t c, unsigned from, uint32_t on, unsigned to,
+		      unsigned sls)
+{
+	const struct osr_fabric *fabric = run->follow.fabric;
+	size_t turn = run->slot[c] + fabric->chan_port[on];
+
+	osr_invariant(fabric->chan_src[on] == fabric->chan_dst[c]);
+	osr_invariant(from >> OSR_MAX_VLS == 0 && to >> OSR_MAX_VLS == 0);
+	run->used |= (uint16_t)from;
+	if (run->step)
+		explain_turn(run, c, from, on, to, sls);
+	else if (!run->moves)
+		run->turn[turn] |= (uint16_t)from;
+	else
+		OSR_EACH_LANE(vl, from)
+			run->turn[turn * OSR_MAX_VLS + vl] |= (uint16_t)to;
+}
+
 /* ---- a loop of turns, or an order of channels ------------------------------------------------ */
 
 enum { WHITE, GREY, BLACK };
 
-/* Vertices are v * n_channels + c; edges of one are numbered port * OSR_MAX_VLS + VL behind it. */
+/*
+ * The vertex behind the next edge of a vertex, from edge *pos on; *pos becomes the edge after it.
+ * Vertices are v * n_channels + c; edges of a vertex are numbered port * OSR_MAX_VLS + VL there.
+ */
 static uint32_t next_vertex(const struct run *run, uint32_t vertex, uint32_t *pos)
 {
 	const struct osr_fabric *fabric = run->follow.fabric;
@@ -271,8 +298,50 @@ static uint32_t next_vertex(const struct run *run, uint32_t vertex, uint32_t *po
 }
 
 /*
- * Depth first: a cycle of the turns marked so far, on OSR_NO_SL so far; or *n_steps = 0, and rank
- * (if not NULL) an order. Nothing leads to vertices that are not visited.
+ * Allocates and fills run->step from the cycle of run->n_steps vertices. Packets are not known yet:
+ * OSR_NO_SL.
+ */
+static void keep_loop(struct run *run, const uint32_t *vertex)
+{
+	const struct osr_fabric *fabric = run->follow.fabric;
+	uint32_t n_channels = fabric->n_channels;
+
+	run->step = osr_calloc(run->result, run->n_steps, sizeof(*run->step));
+	if (osr_arena_failed(run->result, run->diag)) {
+		run->st = OSR_NOMEM;
+		return;
+	}
+	for (uint32_t i = 0; i < run->n_steps; i++) {
+		uint32_t next = vertex[(i + 1) % run->n_steps] % n_channels;
+
+		run->step[i] = (struct osr_loop_step){ .channel = vertex[i] % n_channels,
+						       .vl = (uint8_t)(vertex[i] / n_channels),
+						       .sl = OSR_NO_SL };
+		osr_invariant(fabric->chan_src[next] == fabric->chan_dst[run->step[i].channel]);
+	}
+	run->n_unexplained = run->n_steps;
+}
+
+/* Does every marked turn lead to a higher rank? */
+static bool turns_rise(const struct run *run, const uint32_t *rank)
+{
+	uint32_t n = run->follow.fabric->n_channels * OSR_MAX_VLS;
+
+	for (uint32_t vertex = 0; vertex < n; vertex++) {
+		uint32_t pos = 0, next = next_vertex(run, vertex, &pos);
+
+		while (next != OSR_NONE) {
+			if (rank[vertex] >= rank[next])
+				return false;
+			next = next_vertex(run, vertex, &pos);
+		}
+	}
+	return true;
+}
+
+/*
+ * A depth-first search of the turns marked so far. Finds a cycle (n_steps > 0, see keep_loop()), or
+ * fills rank, if it is not NULL, with an order. A vertex that is not visited ends no turn.
  */
 static void search_turns(struct run *run, uint32_t *rank)
 {
@@ -283,9 +352,14 @@ static void search_turns(struct run *run, uint32_t *rank)
 	uint32_t *stack = osr_alloc(run->scratch, n, sizeof(*stack)),
 		 *pos = osr_alloc(run->scratch, n, sizeof(*pos));
 
-	if (osr_arena_failed(run->scratch, run->diag))
+	if (osr_arena_failed(run->scratch, run->diag)) {
 		run->st = OSR_NOMEM;
-	for (uint32_t first = 0; !run->st && !run->n_steps && first < n; first++) {
+		osr_arena_reset(run->scratch, mark);
+		return;
+	}
+	for (uint32_t first = 0; first < n; first++) {
+		if (run->n_steps)
+			break;
 		if (rank && color[first] == WHITE)
 			rank[first] = UINT32_MAX - 1;
 		if (run->used >> first / n_channels & 1 && color[first] == WHITE)
@@ -309,24 +383,17 @@ static void search_turns(struct run *run, uint32_t *rank)
 			}
 		}
 	}
-	if (run->n_steps) {
-		run->step = osr_calloc(run->result, run->n_steps, sizeof(*run->step));
-		if (osr_arena_failed(run->result, run->diag))
-			run->st = OSR_NOMEM;
-	}
-	for (uint32_t i = 0; !run->st && i < run->n_steps; i++)
-		run->step[i] = (struct osr_loop_step){ .channel = stack[top + i] % n_channels,
-						       .vl = (uint8_t)(stack[top + i] / n_channels),
-						       .sl = OSR_NO_SL };
-	run->n_unexplained = run->n_steps;
+	if (run->n_steps)
+		keep_loop(run, stack + top);
+	osr_invariant(run->n_steps || !rank || turns_rise(run, rank));
 	osr_arena_reset(run->scratch, mark);
 }
 
 /* ---- one destination ------------------------------------------------------------------------ */
 
 /*
- * What is on channel out[g][s] takes a turn to each entry of the next switch: is any of it new
- * there?
+ * Packets on channel out[g][s] take a turn to each entry of the next switch. Does one of them bring
+ * a VL that is new there?
  */
 static bool union_push(struct run *run, uint32_t s, uint32_t g)
 {
@@ -337,9 +404,10 @@ static bool union_push(struct run *run, uint32_t s, uint32_t g)
 	for (uint32_t h = 0; h < run->follow.n; h++) {
 		uint32_t on = run->follow.out[h][next];
 
-		for (unsigned left = on == OSR_NONE ? 0 : run->classes; left; left &= left - 1) {
-			unsigned k = (unsigned)__builtin_ctz(left),
-				 from = run->vls[g][(size_t)s * run->n_classes + k], to = from;
+		if (on == OSR_NONE)
+			continue;
+		OSR_EACH_LANE(k, run->classes) {
+			unsigned from = run->vls[g][(size_t)s * run->n_classes + k], to = from;
 			uint16_t *vls = &run->vls[h][(size_t)next * run->n_classes + k];
 
 			if (from && run->moves)
@@ -352,25 +420,23 @@ static bool union_push(struct run *run, uint32_t s, uint32_t g)
 	return news != 0;
 }
 
-/* `changes`: its entries are not the same in both generations. */
-static void follow_lid(struct run *run, uint32_t d, bool changes)
+/*
+ * run->inject for LID d: the SLs of end ports that choose, of end ports with rows of SLs, and of
+ * replies to the requests of the owner of the LID.
+ */
+static void find_inject(struct run *run, uint32_t d)
 {
 	const struct osr_fabric *fabric = run->follow.fabric;
-	uint32_t n = fabric->n_switches, n_order = n;
-	bool alike = !changes && !run->moves, news;
+	uint32_t n = fabric->n_switches;
 
-	run->lid = fabric->dest_lid[d];
-	osr_follow_load(&run->follow, d);
-	/*
-	 * Of end ports that choose, of those with rows of SLs, and of replies to what the owner of
-	 * the LID asks.
-	 */
 	memset(run->inject, 0, n * sizeof(*run->inject));
 	for (uint32_t g = 0; g < run->follow.n; g++) {
 		uint32_t owner = osr_row(&run->follow, g, fabric->dest_term[d]);
 
-		for (uint32_t s = 0; run->follow.any[g] && s < n; s++)
-			run->inject[s] |= osr_counts(&run->follow, s, d) ? run->follow.any[g] : 0;
+		if (run->follow.any[g])
+			for (uint32_t s = 0; s < n; s++)
+				run->inject[s] |=
+					osr_counts(&run->follow, s, d) ? run->follow.any[g] : 0;
 		for (uint32_t i = 0; i < run->n_senders[g]; i++) {
 			const struct sender *sender = &run->sender[g][i];
 
@@ -382,7 +448,19 @@ static void follow_lid(struct run *run, uint32_t d, bool changes)
 		for (uint32_t s = 0; s < n; s++)
 			run->inject[s] |= run->replies[g][(size_t)owner * n + s];
 	}
-	/* What enters at each switch is on its own channels. */
+}
+
+/* `changes`: its entries are not the same in both generations. */
+static void follow_lid(struct run *run, uint32_t d, bool changes)
+{
+	const struct osr_fabric *fabric = run->follow.fabric;
+	uint32_t n = fabric->n_switches, n_order = n;
+	bool alike = !changes && !run->moves, news;
+
+	run->lid = fabric->dest_lid[d];
+	osr_follow_load(&run->follow, d);
+	find_inject(run, d);
+	/* Packets that enter at a switch are on the channels of its own entries. */
 	for (uint32_t g = 0; g < run->follow.n; g++)
 		for (uint32_t s = 0; s < n; s++) {
 			uint32_t c = run->follow.out[g][s];
@@ -391,19 +469,15 @@ static void follow_lid(struct run *run, uint32_t d, bool changes)
 
 			if (!run->moves)
 				vls[0] = fold_sls(run, sls);
-			for (unsigned k = run->moves ? run->classes : 0; k; k &= k - 1) {
-				unsigned sl = (unsigned)__builtin_ctz(k);
-
-				vls[sl] = sls >> sl & 1 ? run->entry[fabric->port_row[s] +
-								     fabric->chan_port[c]][sl]
-							: 0;
-			}
+			else
+				OSR_EACH_LANE(sl, run->classes)
+					vls[sl] = sls >> sl & 1
+							  ? run->entry[fabric->port_row[s] +
+								       fabric->chan_port[c]][sl]
+							  : 0;
 			alike &= run->inject[s] == run->inject[0];
 		}
-	/*
-	 * The same SLs from everywhere, as to a host where one lane serves all: there is nothing to
-	 * spread.
-	 */
+	/* If the same SLs enter everywhere, every channel has its VLs already: any order does. */
 	if (!alike)
 		n_order = osr_follow_order(&run->follow);
 	for (uint32_t i = 0; i < n_order; i++) {
@@ -413,24 +487,26 @@ static void follow_lid(struct run *run, uint32_t d, bool changes)
 			if (run->follow.out[g][s] != OSR_NONE)
 				union_push(run, s, g);
 	}
-	/*
-	 * Those that are left in n_in form loops, or lie behind one: they are pushed until nothing
-	 * is new.
-	 */
+	/* Switches with n_in left form loops, or lie behind one: they push until nothing is new. */
 	run->circles |= n_order < n;
-	for (news = n_order < n; news;) {
+	news = n_order < n;
+	while (news) {
 		news = false;
-		for (uint32_t s = 0; s < n; s++)
-			for (uint32_t g = 0; run->follow.n_in[s] && g < run->follow.n; g++)
+		for (uint32_t s = 0; s < n; s++) {
+			if (!run->follow.n_in[s])
+				continue;
+			for (uint32_t g = 0; g < run->follow.n; g++)
 				news |= run->follow.out[g][s] != OSR_NONE && union_push(run, s, g);
+		}
 	}
 }
 
 /*
- * First the LIDs whose entries change from one generation to the other, for there mostly is the
- * loop, if there is one; then the others. A cycle in the turns of some LIDs is one in those of all,
- * so it is looked for on the way: first when as many entries have been followed as there are turns
- * to search, then after four times as many; and where entries lead around for the first time.
+ * Follows the LIDs whose entries change from one generation to the other (`changes`), or all
+ * others. Called for the former first, for a loop is mostly there. A cycle in the turns of some
+ * LIDs is a cycle in the turns of all LIDs, so it is looked for on the way: when as many entries
+ * have been followed as there are turns to search, then after four times as many, and when the
+ * entries of a LID lead around for the first time.
  */
 static void union_follow_all(struct run *run, bool changes)
 {
@@ -439,7 +515,7 @@ static void union_follow_all(struct run *run, bool changes)
 		      *now = run->follow.gen[run->follow.n - 1].routing->lft;
 	size_t n = fabric->n_switches, pause = run->n_slots / (n + 1);
 
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+	OSR_EACH_DEST(d, fabric) {
 		bool circled = run->circles;
 
 		if (!memcmp(old + d * n, now + d * n, n) != changes)
@@ -472,8 +548,9 @@ static bool sends_to(const struct run *run, const uint32_t at[2], uint32_t s, un
 }
 
 /*
- * A copy leaves by every port of the group, in any generation, but the one the packet came by: from
- * the VLs `from` of channel c, on one of these SLs; 0: it keeps its VL.
+ * Copies of a packet on the VLs `from` of channel c leave by every port of the group, in any
+ * generation, except the port that the packet came by. The packet is on one of these SLs; sls == 0:
+ * it keeps its VL, whatever its SL.
  */
 static void copy_on(struct run *run, const uint32_t at[2], uint32_t c, unsigned from, unsigned sls)
 {
@@ -481,7 +558,7 @@ static void copy_on(struct run *run, const uint32_t at[2], uint32_t c, unsigned 
 	uint32_t next = fabric->chan_dst[c];
 	unsigned in = fabric->chan_port[fabric->chan_rev[c]];
 
-	for (uint32_t on = fabric->chan_row[next]; on < fabric->chan_row[next + 1]; on++) {
+	OSR_EACH_CHANNEL(on, fabric, next) {
 		unsigned port = fabric->chan_port[on];
 
 		if (port != in && sends_to(run, at, next, port))
@@ -492,11 +569,22 @@ static void copy_on(struct run *run, const uint32_t at[2], uint32_t c, unsigned 
 	}
 }
 
+/* Do packets of this group come into switch s by port `in`, from an end port or another switch? */
+static bool group_comes_by(const struct run *run, const uint32_t at[2], uint32_t s, unsigned in)
+{
+	const struct osr_fabric *fabric = run->follow.fabric;
+	uint32_t back = osr_port_channel(fabric, s, in);
+
+	if (back == OSR_NONE)
+		return union_is_end_port(fabric, s, in);
+	return sends_to(run, at, fabric->chan_dst[back], fabric->chan_port[fabric->chan_rev[back]]);
+}
+
 static void follow_group(struct run *run, const uint32_t at[2], uint16_t sls)
 {
 	const struct osr_fabric *fabric = run->follow.fabric;
 
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+	OSR_EVERY_CHANNEL(c, fabric) {
 		uint32_t s = fabric->chan_src[c];
 		unsigned port = fabric->chan_port[c];
 
@@ -504,28 +592,19 @@ static void follow_group(struct run *run, const uint32_t at[2], uint16_t sls)
 			continue;
 		if (!run->lid && run->order_vls)
 			copy_on(run, at, c, run->order_vls, 0);
-		/* Where one table serves all, all SLs at once. */
-		if (!run->moves && sls)
-			copy_on(run, at, c, fold_sls(run, sls), sls);
-		for (unsigned left = run->moves ? sls : 0; left; left &= left - 1) {
+		/* With one table for all ports all SLs are followed at once. */
+		if (!run->moves) {
+			if (sls)
+				copy_on(run, at, c, fold_sls(run, sls), sls);
+			continue;
+		}
+		OSR_EACH_LANE(sl, sls) {
 			unsigned vls = 0;
 
-			/*
-			 * What leaves by this port comes from end ports, or by channels of the
-			 * tree.
-			 */
-			for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++) {
-				uint32_t back = osr_port_channel(fabric, s, in);
-
-				if (in != port &&
-				    (back == OSR_NONE
-					     ? union_is_end_port(fabric, s, in)
-					     : sends_to(run, at, fabric->chan_dst[back],
-							fabric->chan_port[fabric->chan_rev[back]])))
-					vls |= vl_bits(run, s, in, port,
-						       (unsigned)__builtin_ctz(left));
-			}
-			copy_on(run, at, c, vls, left & -left);
+			for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++)
+				if (in != port && group_comes_by(run, at, s, in))
+					vls |= vl_bits(run, s, in, port, sl);
+			copy_on(run, at, c, vls, 1u << sl);
 		}
 	}
 }
@@ -555,8 +634,9 @@ static void follow_groups(struct run *run)
 }
 
 /*
- * Changes first, then multicast, whose turns are few: mostly a loop is found there, and nothing
- * more is followed. Once more to explain it: by unicast packets as far as they go.
+ * Follows LIDs that change, then multicast, whose turns are few: if there is a loop, it is mostly
+ * found by then, and nothing more is followed. The second call explains the loop, by unicast
+ * packets if they can.
  */
 static void union_follow(struct run *run)
 {
@@ -576,9 +656,60 @@ static void union_follow(struct run *run)
 
 /* ---- all together --------------------------------------------------------------------------- */
 
-static enum osr_status union_prepare(struct run *run)
+/*
+ * The groups of a generation; or its span as one group of MLID 0, of which every switch is a
+ * member. Without memory it leaves none.
+ */
+static void prepare_groups(struct run *run, uint32_t g)
 {
 	static const uint16_t mlid = 0;
+	const struct osr_fabric *fabric = run->follow.fabric;
+	const struct osr_groups *groups = run->follow.gen[g].groups;
+	const uint32_t *parent = run->follow.gen[g].routing->mcast_parent;
+	uint64_t(*ports)[4];
+
+	if (groups) {
+		run->groups[g] = *groups;
+		run->group_sls[g] = (uint16_t)(1u << groups->sl);
+		return;
+	}
+	ports = parent ? osr_calloc(run->scratch, fabric->n_switches, sizeof(*ports)) : NULL;
+	if (!ports)
+		return;
+	OSR_EVERY_CHANNEL(c, fabric) {
+		uint32_t s = fabric->chan_src[c], port = fabric->chan_port[c];
+
+		if (parent[s] == c || parent[fabric->chan_dst[c]] == fabric->chan_rev[c])
+			ports[s][port / 64] |= UINT64_C(1) << port % 64;
+	}
+	run->groups[g] = (struct osr_groups){ 1, &mlid, (const uint64_t(*)[4])ports, 0 };
+	/* If senders choose any SL, multicast may be on any SL, too. */
+	if (run->follow.any[g] == 0xffff)
+		run->group_sls[g] = 0xffff;
+	else
+		run->order_vls |= (uint16_t)(1u << run->follow.gen[g].routing->mcast_vl);
+}
+
+/* run->entry: the VLs of packets of every SL on their first channel, from port 0 and from hosts. */
+static void prepare_entries(struct run *run)
+{
+	const struct osr_fabric *fabric = run->follow.fabric;
+
+	OSR_EVERY_CHANNEL(c, fabric) {
+		uint32_t s = fabric->chan_src[c];
+		unsigned port = fabric->chan_port[c];
+		uint16_t *entry = run->entry[fabric->port_row[s] + port];
+
+		OSR_EACH_LANE(sl, run->classes) {
+			entry[sl] = vl_bits(run, s, 0, port, sl);
+			OSR_EACH_TERMINAL(t, fabric, s)
+				entry[sl] |= vl_bits(run, s, fabric->term_port[t], port, sl);
+		}
+	}
+}
+
+static enum osr_status union_prepare(struct run *run)
+{
 	const struct osr_fabric *fabric = run->follow.fabric;
 	size_t n = fabric->n_switches;
 	enum osr_status st = osr_follow_init(&run->follow, run->scratch, run->diag);
@@ -590,7 +721,9 @@ static enum osr_status union_prepare(struct run *run)
 	run->classes = run->moves ? followed_sls(run) : 1;
 	run->inject = osr_alloc(run->scratch, n, sizeof(*run->inject));
 	run->slot = osr_alloc(run->scratch, fabric->n_channels, sizeof(*run->slot));
-	for (uint32_t c = 0; run->slot && c < fabric->n_channels; c++) {
+	if (osr_arena_failed(run->scratch, run->diag))
+		return OSR_NOMEM;
+	OSR_EVERY_CHANNEL(c, fabric) {
 		run->slot[c] = run->n_slots;
 		run->n_slots += fabric->sw_n_ports[fabric->chan_dst[c]] + 1u;
 	}
@@ -602,57 +735,13 @@ static enum osr_status union_prepare(struct run *run)
 		run->vls[g] = osr_alloc(run->scratch, n * run->n_classes, sizeof(*run->vls[g]));
 		if (!run->follow.any[g])
 			find_senders(run, g);
-	}
-	/*
-	 * The groups of a generation; or its spanning order as one of MLID 0, of which every switch
-	 * is a member.
-	 */
-	for (uint32_t g = 0; run->follow.modes & OSR_CLAIM_MULTICAST && g < run->follow.n; g++) {
-		const struct osr_groups *groups = run->follow.gen[g].groups;
-		const uint32_t *parent = run->follow.gen[g].routing->mcast_parent;
-		uint64_t(*ports)[4];
-
-		if (groups) {
-			run->groups[g] = *groups;
-			run->group_sls[g] = (uint16_t)(1u << groups->sl);
-		}
-		if (groups || !parent)
-			continue;
-		ports = osr_calloc(run->scratch, n, sizeof(*ports));
-		if (!ports)
-			continue;
-		for (uint32_t c = 0; c < fabric->n_channels; c++) {
-			uint32_t s = fabric->chan_src[c], port = fabric->chan_port[c];
-
-			if (parent[s] == c || parent[fabric->chan_dst[c]] == fabric->chan_rev[c])
-				ports[s][port / 64] |= UINT64_C(1) << port % 64;
-		}
-		run->groups[g] = (struct osr_groups){ 1, &mlid, (const uint64_t(*)[4])ports, 0 };
-		/* Where senders choose any SL, those of multicast may, too. */
-		if (run->follow.any[g] == 0xffff)
-			run->group_sls[g] = 0xffff;
-		else
-			run->order_vls |= (uint16_t)(1u << run->follow.gen[g].routing->mcast_vl);
+		if (run->follow.modes & OSR_CLAIM_MULTICAST)
+			prepare_groups(run, g);
 	}
 	if (osr_arena_failed(run->scratch, run->diag))
 		return OSR_NOMEM;
-	/*
-	 * VLs that packets of every SL have on the first channel: of those from port 0 and from
-	 * hosts.
-	 */
-	for (uint32_t c = 0; run->moves && c < fabric->n_channels; c++) {
-		uint32_t s = fabric->chan_src[c];
-		unsigned port = fabric->chan_port[c];
-		uint16_t *entry = run->entry[fabric->port_row[s] + port];
-
-		for (unsigned sls = run->classes; sls; sls &= sls - 1) {
-			unsigned sl = (unsigned)__builtin_ctz(sls);
-
-			entry[sl] = vl_bits(run, s, 0, port, sl);
-			for (uint32_t t = fabric->term_row[s]; t < fabric->term_row[s + 1]; t++)
-				entry[sl] |= vl_bits(run, s, fabric->term_port[t], port, sl);
-		}
-	}
+	if (run->moves)
+		prepare_entries(run);
 	return OSR_OK;
 }
 
@@ -671,13 +760,14 @@ enum osr_status osr_union_loop(const struct osr_fabric *fabric, const struct osr
 	if (scratch == result)
 		return osr_fail(diag, OSR_INVAL, "a loop cannot be kept in the scratch arena");
 	run.st = union_prepare(&run);
-	/* Once to find a loop, and once more to explain it. */
+	/* The first call finds a loop, the second one explains it. */
 	if (!run.st)
 		union_follow(&run);
 	if (!run.st && !run.n_steps)
 		search_turns(&run, rank);
 	if (!run.st && run.n_steps)
 		union_follow(&run);
+	osr_invariant(run.st || !run.n_unexplained);
 	osr_arena_reset(scratch, mark);
 	if (!run.st)
 		*loop = (struct osr_loop){ .n = run.n_steps, .step = run.step };

@@ -7,12 +7,12 @@
  * new, every packet may have the SL of an old or a new path record, and every port pair the old or
  * the new SL2VL table. For each LID the packets are followed over the union of the old and new out
  * ports of every switch; each may take every turn that either generation allows. If the
- * dependencies (channel, VL) -> (next channel, VL) of all that have no cycle, no order in which the
- * switches are rewritten can deadlock. One with a cycle need not deadlock, but may.
+ * dependencies (channel, VL) -> (next channel, VL) of all packets have no cycle, no order in which
+ * the switches are rewritten can deadlock. With a cycle they may deadlock, but need not.
  *
- * Nothing relies on the tables being sound: a route that leads nowhere ends, one that loops goes
- * round and is a cycle. Packets count as in check.h: to CAs and routers from everywhere, to a port
- * 0 from switches with a CA or router.
+ * The tables may be unsound: a route that leads nowhere ends there, a route that loops is a cycle.
+ * The same packets count as in check.h: to CAs and routers from every switch, to a port 0 from
+ * switches with a CA or router.
  *
  * Source: Dally and Seitz 1987, for one generation; Duato, Lysne, Pang, Pinkston: A theory for
  * deadlock-free dynamic network reconfiguration, IEEE TPDS 16(5), 2005, for the union. DIFFERS:
@@ -34,8 +34,8 @@
 
 #define OSR_NO_SL 255 /* osr_paths.sl: no path record */
 /*
- * SLs as path records give them, by end port. Many end ports share a row: one for every terminal is
- * never more than is needed, one for every switch is what most tables need.
+ * SLs as path records give them, by end port. End ports may share a row: most tables need one row a
+ * switch, none needs more than one row a terminal.
  */
 struct osr_paths {
 	uint32_t n_rows;
@@ -51,25 +51,26 @@ struct osr_groups {
 	uint8_t sl;                 /* of all their packets */
 };
 
-/* What one sweep programs. */
+/* The tables that one sweep programs. */
 struct osr_generation {
-	const struct osr_routing *routing; /* lft, sl2vl; sl (and granted), mcast_parent unless: */
-	const struct osr_paths *paths;     /* NULL: routing->sl; NULL as well: any SL */
-	const struct osr_groups *groups;   /* NULL: routing->mcast_parent on VL mcast_vl */
-	const osr_sl2vl_t *term_sl2vl;     /* [n_terminals] of CAs and routers, or NULL; audit.h */
-	bool sls_unknown; /* path records give SLs that nobody gave us; see verdict.h */
-	uint16_t any_sls; /* where senders choose any SL: one of these, a bit each; 0: of all */
+	/* lft and sl2vl; sl and granted without `paths`, mcast_parent without `groups` */
+	const struct osr_routing *routing;
+	const struct osr_paths *paths;   /* NULL: routing->sl; NULL as well: any SL */
+	const struct osr_groups *groups; /* NULL: routing->mcast_parent on VL mcast_vl */
+	const osr_sl2vl_t *term_sl2vl;   /* [n_terminals] of CAs and routers, or NULL; audit.h */
+	bool sls_unknown; /* path records have SLs that we do not know; see verdict.h */
+	uint16_t any_sls; /* the SLs that free senders choose from, a bit each; 0: all 16 */
 };
 
 /* A packet holds this channel on this VL and waits for the next one of the loop. */
 struct osr_loop_step {
 	uint32_t channel;
 	uint8_t vl;
-	uint8_t sl;   /* of a packet that does */
-	uint16_t lid; /* it is for; an MLID for multicast, 0 for the spanning order */
+	uint8_t sl;   /* of such a packet */
+	uint16_t lid; /* of its receiver; an MLID for multicast, 0 for the span */
 };
 
-/* A cycle; the last step waits for the first. n = 0: there is none. */
+/* A cycle; the last step waits for the first. n = 0: there is no cycle. */
 struct osr_loop {
 	uint32_t n;
 	const struct osr_loop_step *step; /* [n] */
@@ -81,8 +82,8 @@ struct osr_loop {
  * OSR_CLAIM_MULTICAST, for the dependencies these stand for, and OSR_ONLY_HOSTS. The loop's steps
  * live in `result`, another arena than `scratch`; it is the same for the same tables.
  *
- * rank: NULL, or [OSR_MAX_VLS * n_channels]: if there is no loop, a certificate as in routing.h for
- * every VL, good for both generations and the transition.
+ * rank: NULL, or [OSR_MAX_VLS * n_channels]. If there is no loop, it becomes a certificate as in
+ * routing.h for every VL, valid for both generations and the transition.
  *
  * OSR_OK whether there is a loop or not; OSR_INVAL for tables of another fabric, or one arena for
  * both; OSR_NOMEM.
@@ -94,8 +95,8 @@ enum osr_status osr_union_loop(const struct osr_fabric *fabric, const struct osr
 
 /*
  * A whole generation in the numbering of another fabric (core/data/carry.h): routing, path SLs and
- * groups, all that credit loops depend on. End ports are matched by GUID and LID. All is allocated
- * in `result`.
+ * groups, on which credit loops depend. End ports are matched by GUID and LID. All arrays live in
+ * `result`.
  */
 struct osr_carried {
 	struct osr_earlier tables;

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include <osmroutes/each.h>
+
+#include <osmroutes/each.h>
+
 #include "core/verify/verdict.h"
 
 #include <string.h>
@@ -41,6 +45,7 @@ static void settle(struct verifier *verifier, uint32_t questions, enum osr_answe
 	size_t size = strlen(why) + 1;
 	char *text = "";
 
+	osr_invariant(!(questions >> OSR_N_QUESTIONS));
 	questions &= verifier->open;
 	verifier->open &= ~questions;
 	if (questions && *why) {
@@ -51,8 +56,8 @@ static void settle(struct verifier *verifier, uint32_t questions, enum osr_answe
 		}
 		memcpy(text, why, size);
 	}
-	for (; questions; questions &= questions - 1)
-		verifier->found->on[__builtin_ctz(questions)] = (struct osr_answered){
+	OSR_EACH_LANE(question, questions)
+		verifier->found->on[question] = (struct osr_answered){
 			.answer = answer,
 			.why = text,
 			.loop = loop ? *loop : (struct osr_loop){ 0 },
@@ -64,9 +69,9 @@ static void answer_proven(struct verifier *verifier, uint32_t questions)
 	settle(verifier, questions, OSR_PROVEN, NULL, "");
 }
 
-/* ---- what loses packets --------------------------------------------------------------------- */
+/* ---- faults that lose packets --------------------------------------------------------------- */
 
-/* What the audit would count of tables that the checker has walked: nothing is wrong with them. */
+/* The figures of an audit for tables that the checker has accepted: no fault, and its counts. */
 static void take_figures(const struct osr_fabric *fabric, const struct osr_checked *checked,
 			 struct osr_audit *audit)
 {
@@ -111,13 +116,16 @@ static void ask_audit(struct verifier *verifier)
 					 (verifier->open & BIT(LANES) ? 0 : OSR_ONLY_ROUTES),
 				 ask->max_listed ? ask->max_listed : 1, verifier->scratch,
 				 verifier->result, audit, verifier->diag);
-	for (unsigned kind = 0; !verifier->st && kind < OSR_N_FAULTS; kind++) {
+	if (verifier->st)
+		return;
+	for (unsigned kind = 0; kind < OSR_N_FAULTS; kind++) {
 		struct osr_diag why;
 
 		if (!audit->n_faults[kind])
 			continue;
 		while (audit->fault[at].kind != kind)
 			at++;
+		osr_invariant(at < audit->n_listed);
 		osr_fault_say(ask->fabric, &audit->fault[at], &why);
 		settle(verifier, question[kind], OSR_REFUTED, NULL, why.text);
 	}
@@ -129,15 +137,16 @@ static void ask_audit(struct verifier *verifier)
 /* ---- credit loops --------------------------------------------------------------------------- */
 
 /*
- * Packets of these modes: no loop proves the questions in `proves`, one refutes those in `refutes`.
- * What has been proven has no loop to be found.
+ * Looks for a credit loop of packets of these modes. No loop proves the questions in `proves`, a
+ * loop refutes the questions in `refutes`. Nothing is searched if all of `proves` are proven.
  */
 static void ask_search(struct verifier *verifier, const struct osr_generation *gen, uint32_t modes,
 		       uint32_t proves, uint32_t refutes)
 {
 	struct osr_loop loop;
 	struct osr_diag why;
-	uint32_t *rank = proves & BIT(REPLIES) ? verifier->ask->rank : NULL, left = proves;
+	uint32_t *rank = proves & BIT(REPLIES) ? verifier->ask->rank : NULL;
+	uint32_t left = proves; /* questions that are not proven */
 
 	while (left && verifier->found->on[__builtin_ctz(left)].answer == OSR_PROVEN)
 		left &= left - 1;
@@ -163,7 +172,7 @@ static bool has_multicast(const struct osr_generation *gen)
 
 /* ---- all together --------------------------------------------------------------------------- */
 
-/* The checker has walked the same tables: no entry of theirs loses packets. */
+/* Takes over the answers of the checker, if it has accepted the same tables. */
 static void take_checked(struct verifier *verifier)
 {
 	const struct osr_checked *checked = verifier->ask->checked;
@@ -175,13 +184,10 @@ static void take_checked(struct verifier *verifier)
 	if (!checked)
 		return;
 	answer_proven(verifier, BIT(REACH) | BIT(NO_LOOPS) | BIT(GROUPS));
-	/*
-	 * VL = SL, and every cable has the VL of every SL: whatever packets there are, none is
-	 * dropped.
-	 */
-	for (uint32_t c = 0; c < verifier->ask->fabric->n_channels; c++)
+	/* If VL = SL and every cable has the VLs of all SLs in use, no packet is dropped. */
+	OSR_EVERY_CHANNEL(c, verifier->ask->fabric)
 		everywhere &= verifier->ask->fabric->chan_vls[c] >= routing->n_vls;
-	/* Replies have SLs of their own, which the checker follows if it is asked for them. */
+	/* Replies have SLs of their own, which the checker follows only if they are claimed. */
 	if (!routing->sl || everywhere || proven & (OSR_CLAIM_ANY_SL | OSR_CLAIM_REVERSIBLE))
 		answer_proven(verifier, BIT(LANES));
 	if (proven & OSR_CLAIM_DEADLOCK_FREE)
@@ -194,6 +200,20 @@ static void take_checked(struct verifier *verifier)
 	if ((any || (proven & OSR_CLAIM_REVERSIBLE)) &&
 	    (!has_multicast(verifier->ask->gen) || (proven & OSR_CLAIM_MULTICAST)))
 		answer_proven(verifier, BIT(REPLIES));
+}
+
+/* Do all SL2VL tables map the 16 SLs alike? VL = SL does not. */
+static bool sls_alike(const struct osr_fabric *fabric, const struct osr_routing *routing)
+{
+	const osr_sl2vl_t *sl2vl = (const osr_sl2vl_t *)routing->sl2vl;
+	size_t n = osr_n_sl2vl(fabric);
+
+	if (!sl2vl)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (memcmp(sl2vl[i], sl2vl[i] + 1, 15) != 0)
+			return false;
+	return true;
 }
 
 enum osr_status osr_verify(const struct osr_inquiry *ask, struct osr_arena *scratch,
@@ -211,32 +231,31 @@ enum osr_status osr_verify(const struct osr_inquiry *ask, struct osr_arena *scra
 	const struct osr_generation *gen = ask->gen;
 	struct osr_generation on_sl0 = *gen;
 	struct osr_paths paths = { .n_rows = 1 };
-	const osr_sl2vl_t *sl2vl = (const osr_sl2vl_t *)gen->routing->sl2vl;
-	uint32_t absent, alike = sl2vl ? CHAIN : 0;
+	uint32_t absent;
 	struct osr_arena_mark mark;
 
 	*found = (struct osr_findings){ .applies = all };
 	for (unsigned question = 0; question < OSR_N_QUESTIONS; question++)
 		found->on[question].why = verifier.open >> question & 1 ? "" : "not asked";
-	/* Of a spanning order only the checker says whether it reaches every member. */
+	/* Without groups only the checker can tell whether the span reaches every member. */
 	absent = has_multicast(gen) ? 0 : BIT(MULTICAST);
-	absent |= gen->groups || (ask->checked && !absent) ? 0 : BIT(GROUPS);
+	if (!gen->groups && (!ask->checked || absent))
+		absent |= BIT(GROUPS);
 	found->applies &= ~absent;
 	settle(&verifier, absent, OSR_UNKNOWN, NULL, "no multicast tables are given");
 	take_checked(&verifier);
 	ask_audit(&verifier);
 	/*
-	 * Everything at once first: mostly there is no loop. If there is one, the shortest
-	 * beginning of the chain that still has it says what it is made of.
+	 * The whole chain is searched first, for mostly there is no loop. If there is one, the
+	 * shortest beginning of the chain that has a loop tells which packets make it.
 	 */
 	if (gen->sls_unknown) {
 		/*
-		 * Path records give SLs, but not to us: what holds on any SL holds on theirs, and
-		 * what fails on all of them fails, if they make no difference.
+		 * Path records have SLs that we do not know. A promise that holds on any SL holds
+		 * on theirs. A loop on some SL is a loop on theirs if all SLs are mapped alike.
 		 */
-		for (size_t i = 0; alike && i < osr_n_sl2vl(ask->fabric); i++)
-			if (memcmp(sl2vl[i], sl2vl[i] + 1, 15) != 0)
-				alike = 0;
+		uint32_t alike = sls_alike(ask->fabric, gen->routing) ? CHAIN : 0;
+
 		ask_search(&verifier, gen, any | OSR_CLAIM_MULTICAST, CHAIN | BIT(ANY_SL), 0);
 		ask_search(&verifier, gen, any, BIT(ONE_WAY) | BIT(ANY_SL), BIT(ANY_SL) | alike);
 		ask_search(&verifier, gen, any | OSR_CLAIM_MULTICAST, 0, alike);
@@ -249,9 +268,7 @@ enum osr_status osr_verify(const struct osr_inquiry *ask, struct osr_arena *scra
 				   BIT(MULTICAST) | BIT(REPLIES));
 		ask_search(&verifier, gen, chain, 0, BIT(REPLIES));
 	}
-	/*
-	 * Where VL = SL, all SLs have the same dependencies: what one of them shows holds for SL 0.
-	 */
+	/* If VL = SL, all SLs have the same dependencies: a loop on one of them is one on SL 0. */
 	ask_search(&verifier, gen, any, BIT(ANY_SL) | BIT(SL0),
 		   BIT(ANY_SL) | (gen->routing->sl2vl ? 0 : BIT(SL0)));
 	/* The same tables, with everything on SL 0. */
@@ -281,6 +298,7 @@ enum osr_answer osr_verdict_of(const struct osr_findings *found, uint32_t requir
 		worst = answer;
 		first = (enum osr_question)question;
 	}
+	osr_invariant((worst == OSR_PROVEN) == (first == OSR_N_QUESTIONS));
 	if (which)
 		*which = first;
 	return worst;

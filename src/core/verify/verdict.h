@@ -4,14 +4,15 @@
  * refuted (with a witness) or unknown (with the reason).
  *
  * All commands and the plugin ask here, so that the same tables have the same verdict everywhere.
- * What loses packets is found by audit.h, credit loops by union.h. What the checker (check.h) has
- * proven of the same tables before need not be searched again.
+ * audit.h finds the entries that lose packets, union.h the credit loops. A promise that the checker
+ * (check.h) has proven of the same tables is not searched again.
  *
- * The answers about deadlock form a chain: one_way, then multicast, then replies, each adding its
- * packets to those of the former. sl0 and any_sl stand beside it, without multicast.
+ * The answers about deadlock form a chain: one_way, then multicast, then replies. Each question has
+ * the packets of the question before it and more. sl0 and any_sl stand beside the chain, without
+ * multicast.
  *
- * Time and memory: those of osr_audit(), and of osr_union_loop() once for most tables, at most
- * five times; of tables that the checker has proven next to nothing.
+ * Time and memory: as osr_audit(), plus osr_union_loop(), once for most tables and five times at
+ * most. Tables that the checker has proven cost next to nothing.
  */
 #ifndef OSMROUTES_VERDICT_H
 #define OSMROUTES_VERDICT_H
@@ -34,7 +35,7 @@ enum osr_question {
 
 enum osr_answer { OSR_UNKNOWN, OSR_PROVEN, OSR_REFUTED };
 
-/* A bit for each question. What stock routings promise of their tables: */
+/* A bit for each question. These are the promises of stock routing engines: */
 #define OSR_REQUIRED                                                                               \
 	(1u << OSR_ASK_REACH | 1u << OSR_ASK_NO_LOOPS | 1u << OSR_ASK_LANES |                      \
 	 1u << OSR_ASK_GROUPS | 1u << OSR_ASK_ONE_WAY | 1u << OSR_ASK_MULTICAST)
@@ -46,12 +47,11 @@ struct osr_inquiry {
 	uint32_t scope;      /* OSR_ONLY_HOSTS or 0 */
 	uint32_t max_listed; /* faults of each kind to be listed */
 	/*
-	 * What osr_check_keep() found of gen->routing, with OSR_OK; NULL: it was not asked, or
-	 * refused. Then its figures are those of the audit, which is made only for questions that
-	 * are left.
+	 * The result of osr_check_keep() for gen->routing if it was OSR_OK; else NULL. Its figures
+	 * become those of the audit, which is made only for questions that are still open.
 	 */
 	const struct osr_checked *checked;
-	uint32_t *rank; /* NULL, or as for osr_union_loop(): of the largest link of the chain */
+	uint32_t *rank; /* NULL, or as for osr_union_loop(): of the whole chain */
 };
 
 struct osr_answered {
@@ -62,7 +62,8 @@ struct osr_answered {
 
 struct osr_findings {
 	struct osr_answered on[OSR_N_QUESTIONS];
-	uint32_t applies; /* questions that there are tables for: multicast only if there is some */
+	uint32_t
+		applies; /* questions that concern these tables: of multicast only if there is some */
 	struct osr_audit audit;
 };
 
