@@ -4,6 +4,7 @@
  * strategies of lanes.h. Where the lanes do not suffice, some pairs get longer routes.
  */
 #include <osmroutes/bound.h>
+#include <osmroutes/each.h>
 #include <osmroutes/engine.h>
 #include <osmroutes/lanes.h>
 #include <osmroutes/spf.h>
@@ -63,7 +64,7 @@ static bool dfsssp_is_plain(const struct osr_fabric *fabric)
 {
 	uint32_t first = OSR_NONE;
 
-	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
+	OSR_EVERY_TERMINAL(t, fabric) {
 		if (fabric->term_role[t] == OSR_ROLE_SP0)
 			continue;
 		if (first == OSR_NONE)

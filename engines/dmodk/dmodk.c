@@ -12,6 +12,7 @@
  * DIFFERS from Dmodc: an entry changes only if its own way is gone. There the rule is applied to
  * whatever choice is left at a switch, and a missing link moves most dests of it.
  */
+#include <osmroutes/each.h>
 #include <osmroutes/engine.h>
 #include <osmroutes/lanes.h>
 #include <osmroutes/pgft.h>
@@ -73,7 +74,7 @@ static enum osr_status dmodk_applies(const struct osr_job *job)
 {
 	const struct osr_fabric *fabric = job->fabric;
 
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
+	OSR_EACH_SWITCH(s, fabric)
 		if (fabric->sw_sources[s])
 			return OSR_OK;
 	return osr_fail(job->diag, OSR_NOT_APPLICABLE,

@@ -16,7 +16,7 @@
 
 #include <osmroutes/bound.h>
 #include <osmroutes/check.h>
-#include <osmroutes/planes.h>
+#include <osmroutes/each.h>
 #include <osmroutes/spf.h>
 #include <osmroutes/split.h>
 #include <osmroutes/sweep.h>
@@ -46,7 +46,7 @@ enum osr_status osr_worth_of(const struct osr_fabric *fabric, const struct osr_r
 
 	if (st)
 		return st;
-	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+	OSR_EVERY_TERMINAL(t, fabric)
 		n_hosts += fabric->term_weight[t] > 0;
 	/* What is taken off: longer routes between hosts, and lanes beyond the first. */
 	off = verdict->n_host_routes ? 1000 * verdict->n_host_longer / verdict->n_host_routes : 0;

@@ -15,6 +15,7 @@
  *
  * Time O(LIDs * switches * edges of the shortest paths from one switch to one other).
  */
+#include <osmroutes/each.h>
 #include <osmroutes/engine.h>
 #include <osmroutes/lanes.h>
 
@@ -68,7 +69,7 @@ static uint64_t walk(struct pairs *pairs, const uint8_t *hop, uint32_t root, uin
 static void pairs_choose(struct pairs *pairs, uint8_t *hop, uint32_t root, uint32_t u)
 {
 	pairs->cost[u] = UINT64_MAX;
-	for (uint32_t c = pairs->fabric->chan_row[u]; c < pairs->fabric->chan_row[u + 1]; c++) {
+	OSR_EACH_CHANNEL(c, pairs->fabric, u) {
 		uint64_t cost = pairs->weight[c] + pairs->cost[pairs->fabric->chan_dst[c]];
 
 		if (!osr_spf_is_closer(pairs->spf, root, c) || cost >= pairs->cost[u])
@@ -129,7 +130,7 @@ static void pairs_route_dest(struct pairs *pairs, uint8_t *hop, uint32_t root, b
 	pairs->joined[root] = 1;
 	pairs->cost[root] = 0;
 	for (int sends = 1; by_pairs && sends >= 0; sends--)
-		for (uint32_t v = 0; v < fabric->n_switches; v++)
+		OSR_EACH_SWITCH(v, fabric)
 			if (v != root && fabric->sw_component[v] == fabric->sw_component[root] &&
 			    (fabric->sw_sources[v] != 0) == sends)
 				pairs_join(pairs, hop, root, v);
@@ -167,7 +168,7 @@ static enum osr_status pairs_route(struct osr_spf *spf, bool by_pairs, struct os
 				pairs_route_dest(&pairs, spf->hop + d * n, root, by_pairs);
 		}
 	/* Port 0 of a switch with end ports shares the tree of one of them. */
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
+	OSR_EACH_DEST(d, fabric)
 		if (spf->alias[d] != OSR_NONE)
 			memcpy(spf->hop + d * n, spf->hop + spf->alias[d] * n, n);
 	return OSR_OK;

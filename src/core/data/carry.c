@@ -153,7 +153,7 @@ static void carry_lane_deps(const struct osr_fabric_map *map, const struct osr_r
 {
 	const struct osr_fabric *from = map->from, *to = map->to;
 
-	for (uint32_t c0 = 0; c0 < to->n_channels; c0++) {
+	OSR_EVERY_CHANNEL(c0, to) {
 		if (map->chan[c0] == OSR_NONE)
 			continue;
 		OSR_EACH_CHANNEL(c1, to, to->chan_dst[c0]) {

@@ -186,7 +186,7 @@ static size_t names_size(const struct osr_fabric *fabric)
 
 	OSR_EACH_SWITCH(s, fabric)
 		last = fabric->sw_name[s] > last ? fabric->sw_name[s] : last;
-	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+	OSR_EVERY_TERMINAL(t, fabric)
 		last = fabric->term_name[t] > last ? fabric->term_name[t] : last;
 	return last + strlen(fabric->names + last) + 1;
 }
@@ -265,7 +265,7 @@ static bool same_names(const struct osr_fabric *fabric, const struct osr_fabric 
 		if (strcmp(fabric->names + fabric->sw_name[s], other->names + other->sw_name[s]))
 			return false;
 	}
-	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+	OSR_EVERY_TERMINAL(t, fabric)
 		if (strcmp(fabric->names + fabric->term_name[t],
 			   other->names + other->term_name[t]))
 			return false;
@@ -511,7 +511,7 @@ static void lay_out_ports(struct build *build)
 	struct osr_fabric *fabric = build->fabric;
 	uint32_t c = 0, t = 0;
 
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		const struct switch_rec *rec = &build->sorted[s];
 
 		to64(fabric->sw_guid)[s] = rec->in.guid;
@@ -551,7 +551,7 @@ static enum osr_status lay_out_turns(struct build *build)
 	struct osr_fabric *fabric = build->fabric;
 	uint64_t n = 0;
 
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+	OSR_EVERY_CHANNEL(c, fabric) {
 		uint32_t via = fabric->chan_dst[c];
 
 		to32(fabric->turn_row)[c] = (uint32_t)n;
@@ -570,7 +570,7 @@ static enum osr_status lay_out_dests(struct build *build)
 	uint32_t *lid_dest = to32(fabric->lid_dest), d = 0;
 
 	memset(lid_dest, 0xff, ((size_t)fabric->max_lid + 1) * sizeof(*lid_dest));
-	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
+	OSR_EVERY_TERMINAL(t, fabric) {
 		for (uint32_t i = 0; i < 1u << fabric->term_lmc[t]; i++) {
 			uint32_t *owner = &lid_dest[fabric->term_lid[t] + i];
 
@@ -604,9 +604,9 @@ static void find_components(struct build *build)
 		 *set = build->index; /* handles are no longer needed */
 
 	osr_set_init(set, fabric->n_switches);
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
+	OSR_EVERY_CHANNEL(c, fabric)
 		osr_set_join(set, fabric->chan_src[c], fabric->chan_dst[c]);
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		uint32_t lowest = osr_set_of(set, s);
 
 		component[s] = lowest == s ? fabric->n_components++ : component[lowest];
@@ -669,7 +669,7 @@ static enum osr_status tell_names_apart(struct build *build)
 		return OSR_NOMEM;
 	for (uint32_t s = 0; s < n_sw; s++)
 		name[s] = build->sorted[s].name;
-	for (uint32_t t = 0; t < build->fabric->n_terminals; t++)
+	OSR_EVERY_TERMINAL(t, build->fabric)
 		name[n_sw + t] = term[t].in.role == OSR_ROLE_SP0 ? 0 : term[t].name;
 	if (!osr_names_repeated(builder->names.data, name, n, repeated))
 		builder->no_memory = true;
@@ -707,7 +707,7 @@ static void fabric_check(const struct osr_fabric *fabric)
 	}
 	osr_invariant(fabric->chan_row[fabric->n_switches] == fabric->n_channels);
 	osr_invariant(fabric->term_row[fabric->n_switches] == fabric->n_terminals);
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+	OSR_EVERY_CHANNEL(c, fabric) {
 		uint32_t back = fabric->chan_rev[c], s = fabric->chan_src[c];
 
 		osr_invariant(fabric->chan_dst[c] != s && fabric->chan_dst[c] < fabric->n_switches);

@@ -54,10 +54,10 @@ enum osr_status osr_fabric_map_init(struct osr_fabric_map *map, const struct osr
 	}
 	OSR_EACH_DEST(d, to)
 		map->dest[d] = fabric_map_by_lid(map, to->dest_lid[d], to->dest_term[d]);
-	for (uint32_t c = 0; c < to->n_channels; c++)
+	OSR_EVERY_CHANNEL(c, to)
 		map->chan[c] = fabric_map_cable(map, c);
 	/* A cable is in both fabrics with both of its directions. */
-	for (uint32_t c = 0; c < to->n_channels; c++)
+	OSR_EVERY_CHANNEL(c, to)
 		osr_invariant(map->chan[c] == OSR_NONE ||
 			      map->chan[to->chan_rev[c]] == from->chan_rev[map->chan[c]]);
 	return OSR_OK;

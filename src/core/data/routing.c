@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include <osmroutes/each.h>
 #include <osmroutes/routing.h>
 
 #include <assert.h>
@@ -24,7 +25,7 @@ uint64_t osr_n_sl2vl(const struct osr_fabric *fabric)
 {
 	uint64_t n = 0;
 
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
+	OSR_EACH_SWITCH(s, fabric)
 		n += (fabric->sw_n_ports[s] + 1ull) * (fabric->sw_n_ports[s] + 1ull);
 	return n;
 }
@@ -42,7 +43,7 @@ enum osr_status osr_routing_alloc_sl2vl(struct osr_routing *routing,
 	routing->sl2vl = osr_alloc(arena, n, sizeof(*routing->sl2vl));
 	if (osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		routing->sl2vl_row[s] = at;
 		at += (fabric->sw_n_ports[s] + 1u) * (fabric->sw_n_ports[s] + 1u);
 	}
@@ -100,7 +101,7 @@ static uint64_t hash_sl_holes(uint64_t h, const uint8_t *sl, const uint8_t *lft,
 static uint64_t hash_sl2vl(uint64_t h, const struct osr_fabric *fabric,
 			   const struct osr_routing *routing)
 {
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		size_t ports = (size_t)fabric->sw_n_ports[s] + 1;
 
 		h = hash_bytes(h, routing->sl2vl[routing->sl2vl_row[s]],
@@ -159,7 +160,7 @@ uint64_t osr_routing_changed(const struct osr_result *before, const struct osr_f
 	bool same = n == n_old && !memcmp(fabric->sw_guid, old->sw_guid, n * sizeof(*old->sw_guid));
 	uint64_t changed = 0;
 
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+	OSR_EACH_DEST(d, fabric) {
 		uint32_t od = osr_lid_dest(old, fabric->dest_lid[d]);
 		const uint8_t *row = now->lft + (size_t)d * n, *was = NULL;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* See split.h. */
+#include <osmroutes/each.h>
 #include <osmroutes/prng.h>
 #include <osmroutes/split.h>
 
@@ -165,7 +166,7 @@ static void split_hosts(struct splitter *splitter)
 {
 	const struct osr_fabric *fabric = splitter->fabric;
 
-	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
+	OSR_EVERY_TERMINAL(t, fabric) {
 		uint32_t n = 1u << fabric->term_lmc[t];
 
 		if (!fabric->term_weight[t])
@@ -173,7 +174,7 @@ static void split_hosts(struct splitter *splitter)
 		splitter->host[splitter->n_hosts++] = t;
 		splitter->n_lids = n > splitter->n_lids ? n : splitter->n_lids;
 	}
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
+	OSR_EVERY_CHANNEL(c, fabric)
 		splitter->fastest = fabric->chan_rate[c] > splitter->fastest ? fabric->chan_rate[c]
 									     : splitter->fastest;
 	splitter->parts[FIRST] = splitter->parts[ONE] = 1;

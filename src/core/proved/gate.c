@@ -4,6 +4,8 @@
  * arrays stand for. "Certificate" is not: a wrong rank, bound or mark is refused. "What a fault has
  * left as it was" is trusted again.
  */
+#include <osmroutes/each.h>
+
 #include "gate.h"
 
 #include "gate_proved.h"
@@ -116,7 +118,7 @@ static void gate_claims(struct gate *gate)
 	 * one lane for all.
 	 */
 	for (unsigned x = 0; gate->any && x < gate->n_gens; x++)
-		for (uint32_t s = 0; s < gate->fabric->n_switches; s++) {
+		OSR_EACH_SWITCH(s, gate->fabric) {
 			uint32_t ports = gate->fabric->sw_n_ports[s] + 1u;
 
 			for (uint32_t pair = 0; pair < ports * ports; pair++) {
@@ -144,7 +146,7 @@ static void gate_fabric(struct gate *gate, const struct tab *tab)
 	int32_t row = 0;
 
 	gate->all_send = true;
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		uint32_t n_ports = fabric->sw_n_ports[s] + 1u;
 
 		tab->sws[2 * (size_t)s] = (int32_t)fabric->sw_component[s];
@@ -159,7 +161,7 @@ static void gate_fabric(struct gate *gate, const struct tab *tab)
 	}
 	for (uint32_t i = 0; !tab->f_flat && i < fabric->n_terminals; i++)
 		gate_cold(tab, fabric->term_switch[i], fabric->term_port[i])[C_ENTER] = 1;
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+	OSR_EVERY_CHANNEL(c, fabric) {
 		uint32_t v = fabric->chan_dst[c], into = fabric->chan_port[fabric->chan_rev[c]];
 		int32_t *hot = gate_hot(tab, fabric->chan_src[c], fabric->chan_port[c]);
 		int32_t *cold = gate_cold(tab, fabric->chan_src[c], fabric->chan_port[c]);
@@ -370,7 +372,7 @@ static void gate_answers(const struct gate *gate)
 {
 	size_t n = gate->fabric->n_switches;
 
-	for (uint32_t d = 0; d < gate->fabric->n_dests; d++)
+	OSR_EACH_DEST(d, gate->fabric)
 		for (uint32_t h = 0; h < n; h++)
 			if (gate->fabric->sw_sources[h] && gate_meets(gate, d, h))
 				gate->tab[0].k_answers[h * n + gate->fabric->dest_switch[d]] |=

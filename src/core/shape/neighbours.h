@@ -3,6 +3,7 @@
 #ifndef OSR_CORE_NEIGHBOURS_H
 #define OSR_CORE_NEIGHBOURS_H
 
+#include <osmroutes/each.h>
 #include <osmroutes/fabric.h>
 
 #include <string.h>
@@ -17,9 +18,9 @@ static inline void osr_neighbours(const struct osr_fabric *fabric, uint32_t *row
 	uint32_t n = 0;
 
 	memset(at, 0xff, fabric->n_switches * sizeof(*at));
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+	OSR_EACH_SWITCH(v, fabric) {
 		row[v] = n;
-		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+		OSR_EACH_CHANNEL(c, fabric, v) {
 			uint32_t u = fabric->chan_dst[c];
 
 			/* What an earlier switch left there lies before the row of this one. */

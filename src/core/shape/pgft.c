@@ -267,7 +267,7 @@ static enum osr_status number_ports(struct pgft_work *work)
 	if (osr_arena_failed(work->scratch, work->diag))
 		return OSR_NOMEM;
 	memset(pgft->up, 0xff, n * sizeof(*pgft->up));
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+	OSR_EVERY_CHANNEL(c, fabric) {
 		uint32_t s = fabric->chan_src[c], u = fabric->chan_dst[c], l = pgft->sw_level[s],
 			 k = 0, *up;
 		struct osr_pgft_tree *tree;

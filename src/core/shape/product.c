@@ -684,7 +684,7 @@ static enum osr_status product_verify(struct finder *finder, uint32_t root)
 	if (!product->chan_dim)
 		return osr_fail(finder->diag, OSR_NOMEM, "out of memory for %u channels",
 				fabric->n_channels);
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
+	OSR_EVERY_CHANNEL(c, fabric)
 		product->chan_dim[c] =
 			has_place(finder, fabric->chan_src[c])
 				? dim_between(product, coord_of(finder, fabric->chan_src[c]),

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <osmroutes/each.h>
 #include <osmroutes/set.h>
 
 /* What is withdrawn besides what was before. */
@@ -74,7 +75,7 @@ static void old_tables(struct transition *transition, const struct osr_held *hel
 	size_t n = fabric->n_switches;
 	bool all_lids = true;
 
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
+	OSR_EACH_DEST(d, fabric)
 		all_lids &= transition->was.map.dest[d] != OSR_NONE;
 	for (uint32_t s = 0; held && s < n; s++) {
 		const struct osr_held_switch *sw = &held->sw[s];
@@ -83,7 +84,7 @@ static void old_tables(struct transition *transition, const struct osr_held *hel
 
 		if (!sw->lft || (known ? all_lids : routed_switch(transition, s) == OSR_NONE))
 			continue;
-		for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		OSR_EACH_DEST(d, fabric) {
 			uint16_t lid = fabric->dest_lid[d];
 			uint8_t port = lid < sw->n_lids ? sw->lft[lid] : OSR_NO_PATH;
 
@@ -125,7 +126,7 @@ static void kept_tables(struct transition *transition)
 
 		if (routed_switch(transition, s) != OSR_NONE)
 			continue;
-		for (uint32_t d = 0; d < transition->fabric->n_dests; d++)
+		OSR_EACH_DEST(d, transition->fabric)
 			transition->made.lft[d * n + s] = old->lft[d * n + s];
 		for (size_t i = 0; vl && i < n_ports * n_ports * sizeof(osr_sl2vl_t); i++) {
 			vl[i] = old->sl2vl ? old->sl2vl[old->sl2vl_row[s]][i] : (uint8_t)(i % 16);
@@ -290,7 +291,7 @@ static void carry_order(const struct transition *transition, const uint32_t *fro
 
 	for (uint32_t s = 0; s < n; s++)
 		to[s] = OSR_NONE;
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+	OSR_EVERY_CHANNEL(c, fabric) {
 		uint32_t on = transition->fabric == transition->routed
 				      ? c
 				      : transition->routed_on.map.chan[c],
@@ -328,10 +329,10 @@ static void find_order(struct transition *transition)
 		return;
 	carry_order(transition, transition->old.mcast_parent, false, old);
 	osr_set_init(up, fabric->n_switches);
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
+	OSR_EACH_SWITCH(s, fabric)
 		if (now[s] != OSR_NONE)
 			osr_set_join(up, s, fabric->chan_dst[now[s]]);
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		uint32_t c = old[s];
 
 		if (c != OSR_NONE && now[s] != c && now[fabric->chan_dst[c]] != fabric->chan_rev[c])
@@ -371,7 +372,7 @@ static void withdraw_more(struct transition *transition, enum attempt attempt)
 	round.lft = transition->first;
 	old.n = 1;
 	mix.gen = mixed;
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+	OSR_EACH_DEST(d, fabric) {
 		const uint8_t *was = transition->old.lft + d * n,
 			      *now = transition->now.lft + d * n;
 		uint8_t *first = transition->first + d * n;
@@ -583,7 +584,7 @@ static enum osr_status take_order(struct transition *transition, struct osr_aren
 		const uint32_t *all =
 			transition->rank + (transition->one_graph ? 0 : vl) * fabric->n_channels;
 
-		for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		OSR_EVERY_CHANNEL(c, fabric) {
 			uint32_t on = fabric == transition->routed
 					      ? c
 					      : transition->routed_on.map.chan[c];
