@@ -28,6 +28,7 @@
 #include <stdint.h>
 
 #include <osmroutes/arena.h>
+#include <osmroutes/invariant.h>
 #include <osmroutes/status.h>
 
 #define OSR_NONE UINT32_MAX /* no switch, channel, terminal or dest */

@@ -90,7 +90,7 @@ says 'docs/theory.md: no newline at the end'
 says 'Linux-MIT */": another licence'
 says 'the version, which stands in CMakeLists.txt alone'
 if command -v ctags >/dev/null; then
-	printf 'static uint32_t %s(uint32_t *of, uint32_t k)\n{\n\twhile (of[k] != k)\n\t\tk = of[k] = of[of[k]];\n\treturn k;\n}\n' \
+	printf 'static uint32_t %s(uint32_t *of, uint32_t k)\n{\n\twhile (of[k] != k) {\n\t\tosr_invariant(of[k] < k);\n\t\tk = of[k] = of[of[k]];\n\t}\n\treturn k;\n}\n' \
 		root_of >>"$copy/src/io/net.c"
 	judge names
 	says 'the same body: include/osmroutes/set.h:osr_set_of, src/io/net.c:root_of'

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include <osmroutes/arena.h>
+#include <osmroutes/invariant.h>
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include <osmroutes/invariant.h>
 #include <osmroutes/params.h>
 
 #include <assert.h>
