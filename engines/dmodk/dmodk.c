@@ -452,7 +452,7 @@ static void fill_tables(struct dmodk *dmodk)
 	struct osr_spf *spf = &dmodk->spf;
 	uint32_t n = fabric->n_switches;
 
-	for (uint32_t root = 0; root < n; root++) {
+	OSR_EACH_SWITCH(root, fabric) {
 		const uint16_t *order = spf->order + (size_t)root * n;
 		const uint32_t *row = NULL, *chan = NULL;
 

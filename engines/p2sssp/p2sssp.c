@@ -160,7 +160,7 @@ static enum osr_status pairs_route(struct osr_spf *spf, bool by_pairs, struct os
 
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
-	for (uint32_t root = 0; root < n; root++)
+	OSR_EACH_SWITCH(root, fabric)
 		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++) {
 			uint32_t d = spf->dest_list[k];
 

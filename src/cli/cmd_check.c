@@ -3,6 +3,8 @@
  * Are these tables right, and as good as is demanded? The verdict is that of verdict.h, with every
  * fault named; where nothing is wrong the checker has to agree, with the certificate found.
  */
+#include <osmroutes/each.h>
+
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -236,7 +238,7 @@ static void judge(const struct args *args, struct outcome *outcome)
 			   " of %" PRIu64 " routes); at most %g is allowed",
 			   isnan(outcome->load.first) ? 1 : outcome->load.first, audit->efi,
 			   outcome->load.bound.first, args->max_load);
-	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+	OSR_EVERY_TERMINAL(t, fabric)
 		n += fabric->term_role[t] != OSR_ROLE_SP0;
 	if (args->min_hosts)
 		add_demand(outcome, "min-hosts", true, n >= args->min_hosts,

@@ -6,6 +6,8 @@
  * others the new ones can deadlock (union.h). Where the fabrics differ, the old tables are taken
  * into the new one first: what has gone is left out.
  */
+#include <osmroutes/each.h>
+
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -68,8 +70,8 @@ static void count_lanes(const struct args *args, struct outcome *outcome)
 	const bool any_sl[] = { !old->sl && !args->gen[OLD].paths,
 				!new->sl && !args->gen[NEW].paths };
 
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
-		for (uint32_t t = 0; t < fabric->n_terminals; t++) {
+	OSR_EACH_DEST(d, fabric)
+		OSR_EVERY_TERMINAL(t, fabric) {
 			uint8_t was = cli_gen_sl(&args->gen[OLD], fabric, t, d);
 			uint8_t is = cli_gen_sl(&args->gen[NEW], fabric, t, d);
 
@@ -81,7 +83,7 @@ static void count_lanes(const struct args *args, struct outcome *outcome)
 			outcome->n_sl += osr_lft(new, fabric->term_switch[t], d) != OSR_NO_PATH &&
 					 was != is && !any_sl[OLD] && !any_sl[NEW];
 		}
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
+	OSR_EACH_SWITCH(s, fabric)
 		for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++)
 			for (unsigned out = 1; out <= fabric->sw_n_ports[s]; out++) {
 				const uint8_t *was = cli_gen_sl2vl(old, fabric, s, in, out);

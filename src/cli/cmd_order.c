@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <osmroutes/each.h>
 #include <osmroutes/params.h>
 #include <osmroutes/pgft.h>
 
@@ -514,7 +515,7 @@ static void order_count(const struct order *order)
 	uint32_t n_all = 0, n_unnamed = 0;
 	char buf[32], unnamed[64];
 
-	for (uint32_t t = 0; t < order->fabric->n_terminals; t++)
+	OSR_EVERY_TERMINAL(t, order->fabric)
 		n_all += order->fabric->term_role[t] != OSR_ROLE_SP0;
 	if (n_all > order->pgft.n_order)
 		fprintf(stderr,

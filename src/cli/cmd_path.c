@@ -5,6 +5,8 @@
  * that the hosts of a job share.
  */
 
+#include <osmroutes/each.h>
+
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/source.h"
@@ -318,13 +320,13 @@ static enum osr_status look(struct direction *direction, uint32_t port, struct o
 	 * Hosts whose packets leave the switch by the port, LID by LID. What does not arrive
 	 * crosses it all the same.
 	 */
-	for (uint32_t dest = 0; dest < fabric->n_dests; dest++) {
+	OSR_EACH_DEST(dest, fabric) {
 		uint32_t to = fabric->dest_term[dest];
 
 		if (!is_host(fabric, to) ||
 		    (sw != OSR_NONE && osr_lft(routing, sw, dest) != osr_net_port_num(net, port)))
 			continue;
-		for (uint32_t t = 0; t < fabric->n_terminals; t++) {
+		OSR_EVERY_TERMINAL(t, fabric) {
 			uint32_t v = fabric->term_switch[t], n = 0, c;
 
 			if (!is_host(fabric, t) || t == to)

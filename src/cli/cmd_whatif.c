@@ -4,6 +4,8 @@
  * left as the next sweep would, and compares with what was there before. --write is for what is
  * left alone.
  */
+#include <osmroutes/each.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -327,7 +329,7 @@ static enum osr_status take_part(const struct osr_net *net, const struct osr_fab
 
 	if (osr_arena_failed(arena, &found->diag))
 		return OSR_NOMEM;
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
+	OSR_EACH_SWITCH(s, fabric)
 		hosts[fabric->sw_component[s]] += fabric->sw_sources[s];
 	for (uint32_t c = 1; c < fabric->n_components; c++)
 		most = hosts[c] > hosts[most] ? c : most;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include <osmroutes/each.h>
+
 #include "cli/input.h"
 
 #include <dlfcn.h>
@@ -166,7 +168,7 @@ static enum osr_status take_pairs(struct cli_live *live, const struct cli_sls *s
 
 	if (osr_arena_failed(tables->arena, diag))
 		return OSR_NOMEM;
-	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+	OSR_EVERY_TERMINAL(t, fabric)
 		row[t] = OSR_NONE;
 	for (uint64_t i = 0; i < sls->n_pairs; i++)
 		if (row[sls->pair[i].term] == OSR_NONE)
@@ -215,10 +217,10 @@ static enum osr_status take_sls(struct cli_live *live, enum cli_sa sa, struct os
 	if (sa == CLI_SA_AUTO)
 		sa = n > CLI_SA_FEW_PAIRS ? CLI_SA_SWITCHES : CLI_SA_PAIRS;
 	/* The end ports that ask, and the row that every end port has in the answers. */
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		uint32_t of_hosts = OSR_NONE;
 
-		for (uint32_t e = fabric->term_row[s]; e < fabric->term_row[s + 1]; e++) {
+		OSR_EACH_TERMINAL(e, fabric, s) {
 			bool host = fabric->term_weight[e] > 0;
 
 			if (host && sa == CLI_SA_SWITCHES && of_hosts != OSR_NONE) {

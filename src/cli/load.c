@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include <osmroutes/each.h>
 #include <osmroutes/split.h>
 
 #define MILLION 1e6
@@ -27,7 +28,7 @@ enum osr_status cli_load_of(const struct osr_fabric *fabric, const struct osr_ro
 		load->first = (double)audit->efi / (double)bounds->first;
 	if (bounds->all)
 		load->all = (double)audit->efi_all / (double)bounds->all;
-	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+	OSR_EVERY_TERMINAL(t, fabric)
 		if (fabric->term_weight[t] && load->n_lids < 1u << fabric->term_lmc[t])
 			load->n_lids = 1u << fabric->term_lmc[t];
 	if (load->n_lids > 1)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Every figure is one row of result_fields[], which feeds the table and the JSON. */
+#include <osmroutes/each.h>
+
 #include "cli/measure.h"
 
 #include <errno.h>
@@ -82,13 +84,13 @@ static enum osr_status load_rates(struct cli_measure *measure, const struct cli_
 			fastest = units[t] > fastest ? units[t] : fastest;
 		}
 	}
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
+	OSR_EVERY_CHANNEL(c, fabric)
 		fastest = fabric->chan_rate[c] > fastest ? fabric->chan_rate[c] : fastest;
 	/* A cable that does not say its rate is as fast as any. */
 	fastest = fastest ? fastest : 1;
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
+	OSR_EVERY_CHANNEL(c, fabric)
 		rate[c] = fabric->chan_rate[c] ? fabric->chan_rate[c] : fastest;
-	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
+	OSR_EVERY_TERMINAL(t, fabric) {
 		uint32_t rest = units[t] = !fabric->term_weight[t] ? 0
 					   : units[t]              ? units[t]
 								   : fastest;
@@ -101,7 +103,7 @@ static enum osr_status load_rates(struct cli_measure *measure, const struct cli_
 			rest = unit % rest;
 		}
 	}
-	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+	OSR_EVERY_TERMINAL(t, fabric)
 		units[t] /= measure->rates.unit ? measure->rates.unit : 1;
 	measure->rates.rate = rate;
 	measure->rates.units = units;
@@ -326,7 +328,7 @@ static void weigh(const struct osr_fabric *fabric, struct cli_measured *measured
 		return;
 	measured->least = UINT64_MAX;
 	measured->perfect = (double)audit->n_host_hops / fabric->n_channels;
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+	OSR_EVERY_CHANNEL(c, fabric) {
 		double apart = fabs(measured->perfect - (double)audit->load[c]);
 
 		if (audit->load[c] < measured->least)

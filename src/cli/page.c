@@ -70,7 +70,7 @@ static void say_switches(const struct osr_fabric *fabric, struct osr_arena *aren
 	bool is_product = !osr_product_find(fabric, arena, &product, &diag) && product.n_dims > 1 &&
 			  product.n_placed == fabric->n_switches;
 
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+	OSR_EACH_SWITCH(v, fabric) {
 		char text[8 * OSR_MAX_DIMS] = "";
 		size_t n = 0;
 
@@ -125,7 +125,7 @@ void page_say_first(const struct cli_measured *measured, struct out *out)
 			OUT_ADD(out, "answers", osr_question_name((enum osr_question)q),
 				osr_answer_name(found->on[q].answer), found->on[q].why);
 	say_switches(fabric, &arena, out);
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
+	OSR_EVERY_CHANNEL(c, fabric)
 		if (c <= fabric->chan_rev[c])
 			OUT_ADD(out, "cables", fabric->chan_src[c], fabric->chan_port[c],
 				fabric->chan_dst[c], fabric->chan_port[fabric->chan_rev[c]]);
@@ -153,7 +153,7 @@ static void add_ways(struct osr_follow *follow, const uint64_t *load, uint32_t d
 	const struct osr_fabric *fabric = follow->fabric;
 	uint32_t leaf = fabric->dest_switch[d];
 
-	for (uint32_t v = 0; v < fabric->n_switches; v++)
+	OSR_EACH_SWITCH(v, fabric)
 		ways->most[v] = OSR_NO_WAY;
 	osr_follow_load(follow, d);
 	/* From the LID's own switch backwards; what is not in the order never arrives. */
@@ -233,11 +233,11 @@ enum osr_status page_say_loads(const struct cli_measured *measured, struct out *
 	const uint64_t *load = measured->found.all.audit.load;
 	uint32_t n_cables = 0, n_leaves = 0;
 
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
+	OSR_EVERY_CHANNEL(c, fabric)
 		if (c <= fabric->chan_rev[c])
 			OUT_ADD(out, "loads", measured->name, n_cables++, load[c],
 				load[fabric->chan_rev[c]]);
-	for (uint32_t v = 0; v < fabric->n_switches; v++)
+	OSR_EACH_SWITCH(v, fabric)
 		n_leaves += fabric->sw_sources[v] > 0;
 	return n_leaves > MAX_LEAVES ? OSR_OK : say_ways(measured, out, diag);
 }

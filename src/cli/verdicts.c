@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include <osmroutes/each.h>
+
 #include "cli/verdicts.h"
 
 #include <stdio.h>
@@ -10,7 +12,7 @@
 static bool hosts_pass(const struct osr_fabric *fabric, const struct osr_routing *routing,
 		       uint32_t by, uint32_t dest)
 {
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		uint32_t v = fabric->sw_sources[s] ? s : OSR_NONE;
 
 		for (uint32_t n = 0; v != OSR_NONE && n <= fabric->n_switches; n++) {
@@ -30,7 +32,7 @@ static bool hosts_pass(const struct osr_fabric *fabric, const struct osr_routing
 static bool hosts_turn(const struct osr_fabric *fabric, const struct osr_routing *routing,
 		       uint32_t c, uint32_t on)
 {
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
+	OSR_EACH_DEST(d, fabric)
 		if (fabric->term_weight[fabric->dest_term[d]] &&
 		    osr_lft(routing, fabric->chan_src[c], d) == fabric->chan_port[c] &&
 		    osr_lft(routing, fabric->chan_src[on], d) == fabric->chan_port[on] &&

@@ -16,6 +16,8 @@
  *     nothing is said;
  *   - after a restart switches count as holding the stored tables.
  */
+#include <osmroutes/each.h>
+
 #include "sweep.h"
 
 #include "slvl.h"
@@ -102,7 +104,7 @@ void osr_tell_held(struct sweep *sweep, const struct osr_fabric *standing)
 		sweep->history = "out of memory";
 		return;
 	}
-	for (uint32_t s = 0; s < standing->n_switches; s++) {
+	OSR_EACH_SWITCH(s, standing) {
 		const osm_switch_t *of =
 			osm_get_switch_by_guid(&sweep->osm->subn, cl_hton64(standing->sw_guid[s]));
 		uint32_t was = osr_fabric_switch_by_guid(&last->fabric, standing->sw_guid[s]);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include <osmroutes/each.h>
+
 #include "history.h"
 
 #include "file.h"
@@ -67,7 +69,7 @@ static void say_missing(const struct osr_fabric_map *map, const char *what, char
 	struct tally cables = { 0 }, hosts = { 0 };
 	char name[32], far[32];
 
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		size_t used = strlen(text);
 		uint32_t n = fabric->chan_row[s + 1] - fabric->chan_row[s] + fabric->sw_sources[s];
 
@@ -76,7 +78,7 @@ static void say_missing(const struct osr_fabric_map *map, const char *what, char
 				 used ? "; " : "", osr_switch_name(fabric, s, name), what, n,
 				 n == 1 ? "" : "s");
 	}
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+	OSR_EVERY_CHANNEL(c, fabric) {
 		uint32_t rev = fabric->chan_rev[c], s = fabric->chan_src[c];
 		uint32_t t = fabric->chan_dst[c];
 
@@ -88,7 +90,7 @@ static void say_missing(const struct osr_fabric_map *map, const char *what, char
 				 osr_switch_name(fabric, s, name), fabric->chan_port[c],
 				 osr_switch_name(fabric, t, far), fabric->chan_port[rev]);
 	}
-	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
+	OSR_EVERY_TERMINAL(t, fabric) {
 		if (!fabric->term_weight[t] || map->sw[fabric->term_switch[t]] == OSR_NONE ||
 		    osr_fabric_map_terminal(map, t) != OSR_NONE)
 			continue;

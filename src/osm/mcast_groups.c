@@ -7,6 +7,8 @@
  * routing, so switches are looked up by GUID each time and each link is looked at before it is
  * used.
  */
+#include <osmroutes/each.h>
+
 #include "mcast_groups.h"
 
 #include "plugin.h"
@@ -40,21 +42,21 @@ static void span_all(const struct osr_fabric *fabric, const uint32_t *order, uin
 	uint32_t tail = 0, head = 0, next = 0;
 
 	memset(seen, 0, fabric->n_switches * sizeof(*seen));
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		parent[s] = order ? order[s] : OSR_NONE;
 		if (parent[s] != OSR_NONE)
 			seen[fabric->chan_dst[order[s]]] = 1;
 		if (parent[s] != OSR_NONE || (order && fabric->sw_sources[s]))
 			seen[s] = 1;
 	}
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
+	OSR_EACH_SWITCH(s, fabric)
 		if (seen[s])
 			queue[tail++] = s;
 	for (;;) {
 		for (; head < tail; head++) {
 			uint32_t s = queue[head];
 
-			for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++) {
+			OSR_EACH_CHANNEL(c, fabric, s) {
 				uint32_t u = fabric->chan_dst[c];
 
 				if (seen[u])

@@ -10,6 +10,8 @@
  * first round as the engine's tables. At its event UCAST_ROUTING_DONE, or when a trap's tables are
  * out, the new tables follow.
  */
+#include <osmroutes/each.h>
+
 #include "sweep.h"
 
 #include <assert.h>
@@ -75,7 +77,7 @@ static void publish_first_round(const struct osr_fabric *fabric, const struct os
 		osm_switch_t *sw = snap->sw[s];
 
 		memset(sw->new_lft, OSR_NO_PATH, sw->lft_size);
-		for (uint32_t d = 0; d < fabric->n_dests; d++)
+		OSR_EACH_DEST(d, fabric)
 			sw->new_lft[fabric->dest_lid[d]] = routing->lft[(size_t)d * n + s];
 	}
 }
@@ -91,7 +93,7 @@ static void publish_count_hops(const struct osr_fabric *fabric, const struct osr
 
 	memset(hops, OSR_NO_PATH, fabric->n_switches);
 	hops[fabric->dest_switch[d]] = fabric->term_port[fabric->dest_term[d]] ? 1 : 0;
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		uint32_t n = 0, at = s;
 
 		if (lft[s] == OSR_NO_PATH)
@@ -121,15 +123,15 @@ static enum osr_status publish_hops(struct osm_opensm *osm, const struct osr_fab
 
 	if (!hops || !stack)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for OpenSM's hop counts");
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
+	OSR_EACH_SWITCH(s, fabric)
 		osm_switch_clear_hops(snap->sw[s]);
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+	OSR_EACH_DEST(d, fabric) {
 		const uint8_t *lft = routing->lft + (size_t)d * fabric->n_switches;
 		bool counts = fabric->term_role[fabric->dest_term[d]] != OSR_ROLE_SP0 ||
 			      osm->subn.opt.port_profile_switch_nodes;
 
 		publish_count_hops(fabric, routing, d, hops, stack);
-		for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		OSR_EACH_SWITCH(s, fabric) {
 			uint32_t c =
 				osr_port_channel(fabric, s, lft[s] == OSR_NO_PATH ? 0 : lft[s]);
 
@@ -282,13 +284,13 @@ uint32_t osr_rounds_finish(struct plugin *plugin)
 	if (good) {
 		publish_all(fabric, osr_shown(ctx->current), &snap);
 		/* OpenSM's mark that a switch wants all blocks: it has just been sent them. */
-		for (uint32_t s = 0; s < fabric->n_switches; s++) {
+		OSR_EACH_SWITCH(s, fabric) {
 			marks[s] = (uint8_t)sw[s]->need_update;
 			sw[s]->need_update = 0;
 		}
 		n_blocks = osr_rounds_blocks(plugin->osm);
 		osm_ucast_mgr_set_fwd_tables(&plugin->osm->sm.ucast_mgr);
-		for (uint32_t s = 0; s < fabric->n_switches; s++)
+		OSR_EACH_SWITCH(s, fabric)
 			sw[s]->need_update = marks[s];
 		plugin->second_round = NULL;
 	} else {

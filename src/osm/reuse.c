@@ -3,6 +3,8 @@
  * What OpenSM's unicast cache has programmed, with the certificate of the last checked tables
  * (core/data/carry.h).
  */
+#include <osmroutes/each.h>
+
 #include "core/data/carry.h"
 
 #include "sweep.h"
@@ -19,7 +21,7 @@ enum osr_status osr_reuse_cached(const struct osr_result *old, const struct osr_
 	if (st)
 		return st;
 	memset(routing->lft, OSR_NO_PATH, (size_t)fabric->n_dests * fabric->n_switches);
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		const osm_switch_t *sw = snap->sw[s];
 		const uint8_t *lft = sw->new_lft ? sw->new_lft : sw->lft;
 

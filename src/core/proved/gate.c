@@ -599,7 +599,7 @@ static enum osr_status gate_lay(struct gate *gate, uint32_t n_parts, struct osr_
 	gate_claims(gate);
 	n_q = (uint64_t)tab->n_q;
 	tab->n_port = 1;
-	for (uint32_t s = 0; s < n; s++)
+	OSR_EACH_SWITCH(s, fabric)
 		if (fabric->sw_n_ports[s] >= tab->n_port)
 			tab->n_port = fabric->sw_n_ports[s] + 1;
 	ports = n * (uint64_t)tab->n_port;
@@ -649,7 +649,7 @@ static enum osr_status gate_lay(struct gate *gate, uint32_t n_parts, struct osr_
 	}
 	if (osr_arena_failed(scratch, diag))
 		return OSR_NOMEM;
-	for (uint32_t s = 0; s < n; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		gate->one[s] = 1;
 		gate->every[s] = (uint16_t)((1u << n_q) - 1);
 	}

@@ -68,7 +68,7 @@ static enum osr_status product_prepare(struct finder *finder)
 		return OSR_NOMEM;
 	osr_neighbours(fabric, finder->row, finder->near, NULL, finder->seen);
 	finder->n_edges = finder->row[n];
-	for (uint32_t v = 0; v < n; v++) {
+	OSR_EACH_SWITCH(v, fabric) {
 		finder->most = finder->row[v + 1] - finder->row[v] > finder->most
 				       ? finder->row[v + 1] - finder->row[v]
 				       : finder->most;

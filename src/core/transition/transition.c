@@ -402,7 +402,7 @@ static void withdraw_more(struct transition *transition, enum attempt attempt)
 				osr_follow_load(&mix, d);
 			if (attempt == WITHDRAW_CYCLES && osr_follow_order(&mix) == n)
 				break;
-			for (uint32_t s = 0; s < n; s++)
+			OSR_EACH_SWITCH(s, fabric)
 				if (first[s] != OSR_NO_PATH && first[s] != now[s] &&
 				    (attempt != WITHDRAW_CYCLES || mix.n_in[s]) &&
 				    (!transition->whole[s] || (pass && attempt != WITHDRAW_CUT))) {

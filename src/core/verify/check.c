@@ -106,7 +106,7 @@ static enum osr_status check_prepare(struct checker *checker, struct osr_arena *
 	bool ranked = checker->shared && (checker->routing->claims & OSR_CLAIM_DEADLOCK_FREE);
 
 	checker->n_columns = 2;
-	for (uint32_t s = 0; s < n; s++)
+	OSR_EACH_SWITCH(s, fabric)
 		if (checker->n_columns < fabric->sw_n_ports[s] + 2u)
 			checker->n_columns = fabric->sw_n_ports[s] + 2u;
 	n_places = n * checker->n_columns;
@@ -122,12 +122,12 @@ static enum osr_status check_prepare(struct checker *checker, struct osr_arena *
 			      fabric->chan_port[c]] =
 			(struct hop){ .to = fabric->chan_dst[c],
 				      .key = ranked ? rank_key(checker->routing->rank[c]) - 1 : 0 };
-	for (uint32_t s = 0; s < n; s++)
+	OSR_EACH_SWITCH(s, fabric)
 		checker->n_sources += fabric->sw_sources[s];
 	/* Counting sort of the dests by switch: every row's start becomes its end. */
 	OSR_EACH_DEST(d, fabric)
 		checker->dest_row[fabric->dest_switch[d] + 2]++;
-	for (uint32_t s = 0; s < n; s++)
+	OSR_EACH_SWITCH(s, fabric)
 		checker->dest_row[s + 2] += checker->dest_row[s + 1];
 	OSR_EACH_DEST(d, fabric)
 		checker->dest[checker->dest_row[fabric->dest_switch[d] + 1]++] = d;

@@ -168,7 +168,7 @@ static void find_replies(struct checker *checker, uint16_t *asked)
 	const struct osr_routing *routing = checker->routing;
 	size_t n = fabric->n_switches;
 
-	for (uint32_t b = 0; b < n; b++) {
+	OSR_EACH_SWITCH(b, fabric) {
 		memset(asked, 0, n * sizeof(*asked));
 		for (uint32_t i = checker->dest_row[b]; i < checker->dest_row[b + 1]; i++) {
 			const uint8_t *sl = routing->sl + checker->dest[i] * n;
@@ -207,7 +207,7 @@ enum osr_status osr_check_prepare_lanes(struct checker *checker, struct osr_aren
 	if (osr_arena_failed(scratch, checker->diag))
 		return OSR_NOMEM;
 	rank = checker->rank;
-	for (uint32_t s = 0; s < n; s++)
+	OSR_EACH_SWITCH(s, fabric)
 		for (unsigned out = 0; out <= fabric->sw_n_ports[s]; out++)
 			for (unsigned vl = 0; vl <= routing->n_vls; vl++)
 				*rank++ = find_key(checker, s, out, vl);

@@ -434,7 +434,7 @@ static void find_inject(struct run *run, uint32_t d)
 		uint32_t owner = osr_row(&run->follow, g, fabric->dest_term[d]);
 
 		if (run->follow.any[g])
-			for (uint32_t s = 0; s < n; s++)
+			OSR_EACH_SWITCH(s, fabric)
 				run->inject[s] |=
 					osr_counts(&run->follow, s, d) ? run->follow.any[g] : 0;
 		for (uint32_t i = 0; i < run->n_senders[g]; i++) {
@@ -445,7 +445,7 @@ static void find_inject(struct run *run, uint32_t d)
 		}
 		if (!run->replies[g] || owner == OSR_NONE || !osr_is_host_lid(fabric, d))
 			continue;
-		for (uint32_t s = 0; s < n; s++)
+		OSR_EACH_SWITCH(s, fabric)
 			run->inject[s] |= run->replies[g][(size_t)owner * n + s];
 	}
 }
@@ -462,7 +462,7 @@ static void follow_lid(struct run *run, uint32_t d, bool changes)
 	find_inject(run, d);
 	/* Packets that enter at a switch are on the channels of its own entries. */
 	for (uint32_t g = 0; g < run->follow.n; g++)
-		for (uint32_t s = 0; s < n; s++) {
+		OSR_EACH_SWITCH(s, fabric) {
 			uint32_t c = run->follow.out[g][s];
 			unsigned sls = c == OSR_NONE ? 0 : run->inject[s];
 			uint16_t *vls = run->vls[g] + (size_t)s * run->n_classes;
@@ -492,7 +492,7 @@ static void follow_lid(struct run *run, uint32_t d, bool changes)
 	news = n_order < n;
 	while (news) {
 		news = false;
-		for (uint32_t s = 0; s < n; s++) {
+		OSR_EACH_SWITCH(s, fabric) {
 			if (!run->follow.n_in[s])
 				continue;
 			for (uint32_t g = 0; g < run->follow.n; g++)
