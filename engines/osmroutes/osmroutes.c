@@ -17,6 +17,7 @@
 #include <osmroutes/bound.h>
 #include <osmroutes/check.h>
 #include <osmroutes/each.h>
+#include <osmroutes/planes.h>
 #include <osmroutes/spf.h>
 #include <osmroutes/split.h>
 #include <osmroutes/sweep.h>

@@ -61,14 +61,14 @@ struct osr_arena_mark {
 /*
  * n objects of size bytes, aligned to 64 (a cache line), contents undefined; osr_calloc() zeroes.
  * NULL if memory ran out or n * size overflows. n == 0 gives a valid pointer that must not be read.
- * Large pieces get a block of their own, so peak memory is what was asked for.
+ * Large pieces get a block of their own, so peak memory is not more than callers asked for.
  */
 void *osr_alloc(struct osr_arena *arena, size_t n, size_t size);
 void *osr_calloc(struct osr_arena *arena, size_t n, size_t size);
 
 /*
- * Has an allocation failed? That sticks until the arena is reset to a mark from before, so a
- * function allocates all that it needs and asks once. Writes the sentence; the caller returns
+ * Has an allocation failed? The answer stays true until the arena is reset to an earlier mark, so a
+ * function allocates all of its arrays and asks once. Writes the sentence; the caller returns
  * OSR_NOMEM.
  */
 bool osr_arena_failed(const struct osr_arena *arena, struct osr_diag *diag);
@@ -78,10 +78,10 @@ void osr_arena_reset(struct osr_arena *arena, struct osr_arena_mark mark);
 
 /* Releases every block; the arena is empty and usable afterwards. */
 void osr_arena_free(struct osr_arena *arena);
-/* The same but for one block of the smallest size, whose pages the next user finds in memory. */
+/* Releases every block except one of the smallest size, whose pages the next user finds mapped. */
 void osr_arena_empty(struct osr_arena *arena);
 
-/* Into how many parts work of so many steps is divided best: 1 without threads. */
+/* The number of parts to divide n_steps steps of work into: 1 without threads. */
 uint32_t osr_threads_parts(const struct osr_arena *scratch, uint64_t n_steps);
 
 /*

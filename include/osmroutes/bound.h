@@ -22,39 +22,40 @@ enum osr_status osr_bound_cut(const struct osr_fabric *fabric, struct osr_arena 
 /* Which LIDs of an end port are sent to. */
 enum osr_lids { OSR_FIRST_LIDS, OSR_ALL_LIDS };
 
-/* What crosses the cables around one set of switches. */
+/* One set of switches, and the cables around it. */
 struct osr_cut {
 	uint64_t sources, lids; /* of the switches inside */
 	uint64_t channels;      /* that lead out, which are as many as lead in */
 };
 
-/* All cuts of a fabric, and what is made of each. */
+/* All cuts of a fabric, and the function that gives the bound of each. */
 struct osr_cuts {
 	const struct osr_fabric *fabric;
 	enum osr_lids lids;
-	const uint64_t *units; /* [n_switches] what its end ports send, and receive; NULL: routes */
-	const uint64_t *weight; /* [n_channels] what counts as that many channels; NULL: 1 each */
+	/* [n_switches] units that its end ports send, and also receive; NULL: routes */
+	const uint64_t *units;
+	const uint64_t *weight; /* [n_channels] capacity, as a number of channels; NULL: 1 each */
 	uint64_t (*bound)(const struct osr_cut *inside, const struct osr_cut *all);
 };
 
-/* The most that one of them gives. */
+/* The highest bound of all cuts. */
 enum osr_status osr_bound_cuts(const struct osr_cuts *cuts, struct osr_arena *scratch,
 			       uint64_t *bound, struct osr_diag *diag);
 
 /*
- * The load that is said everywhere: efi_bound in JSON, "the least possible" for people. The best of
- * the cuts, and of the mean if every route were as short as it can be, so good for any routing,
- * also one with longer routes. O(switches^2 + diameter * switches * channels / 64), beside the
- * cuts.
+ * The bound that all output shows: efi_bound in JSON, "the least possible" for people. It is the
+ * highest of the bounds of the cuts and of the mean load if every route were minimal, so it holds
+ * for any routing, also with longer routes. O(switches^2 + diameter * switches * channels / 64),
+ * beside the cuts.
  */
 enum osr_status osr_bound_load(const struct osr_fabric *fabric, enum osr_lids which,
 			       struct osr_arena *scratch, uint64_t *bound, struct osr_diag *diag);
 
 /*
- * What a full route of fabric can be expected to reach, by one of another fabric, mostly of this
- * one before a fault: no better than that was against its own bound; then->load may be unknown.
- * *least is what the cuts around switches and pieces give, without the search: higher goals lose
- * more repairs to full routes.
+ * The load that a full route of `fabric` can be expected to reach. It is estimated from `then`, the
+ * full route of another fabric, mostly of this one before a fault, by the same ratio of load to
+ * bound. then->load may be unknown. *least is the bound of the cuts around switches and pieces,
+ * without the search: a higher goal would replace more repairs by full routes.
  */
 enum osr_status osr_bound_expected(const struct osr_fabric *fabric, const struct osr_result *then,
 				   struct osr_arena *scratch, uint64_t *least, uint64_t *expected,

@@ -5,14 +5,14 @@
  * An engine is one `const struct osr_engine`, the last thing in its file, and a pure function:
  * same fabric, options and request give the same bytes. It keeps no state, does no input or output,
  * reads no clock and starts no thread that outlives the call. Its folder is engines/<name>/; it may
- * include <osmroutes/...> and its own folder, nothing else. What two engines share belongs in
+ * include <osmroutes/...> and its own folder, nothing else. Code that two engines share belongs in
  * src/core.
  *
  * To add one: the folder, one word in engines/CMakeLists.txt (the registry is generated from it),
  * one page in docs/. The conformance tests pick it up from the registry.
  *
- * Its caller is osr_sweep() (sweep.h), which also does what no engine does for itself: re-routing
- * from an earlier result, the transition from the earlier tables, the check.
+ * Its caller is osr_sweep() (sweep.h), which also re-routes from an earlier result, plans the
+ * transition from the earlier tables, and checks: no engine does this for itself.
  */
 #ifndef OSMROUTES_ENGINE_H
 #define OSMROUTES_ENGINE_H
@@ -21,26 +21,25 @@
 #include <osmroutes/params.h>
 #include <osmroutes/routing.h>
 
-/* What the caller needs, beyond options. */
+/* The demands of the caller, beyond options. */
 struct osr_request {
 	uint8_t max_vls;     /* VL budget, 1..15: the caller took the minimum over the fabric */
-	const char *vls_why; /* what limits them, for error messages; NULL: not said */
+	const char *vls_why; /* the reason for max_vls, for error messages; NULL: not known */
 	bool multicast;      /* include multicast on VL mcast_vl in the dependency graph */
 	uint8_t mcast_vl;    /* 0..14 */
 	/*
-	 * SLs that senders choose where any is safe (those of partitions and QoS levels), a bit
-	 * each; 0: unknown, taken as SL 0. For connections that outlive such tables.
+	 * If any SL is safe, senders choose these SLs (of partitions and QoS levels), a bit each;
+	 * 0: unknown, taken as SL 0. For connections that outlive such tables.
 	 */
 	uint16_t chosen_sls;
 	/*
-	 * The last tables were free of deadlock on any SL, and programs rely on that by now: so
-	 * shall these be, whatever it costs, if the options ask for it at all. Set by osr_sweep().
+	 * The previous tables were free of deadlock on any SL, and programs may rely on it. So the
+	 * new tables must be, too, at any cost, unless any_sl = off. Set by osr_sweep().
 	 */
 	bool keep_any_sl;
 	/*
 	 * Milliseconds since some epoch, for the phase times of the log only; NULL: no times.
-	 * The core never reads a clock itself. The second one is that on the wall, where the first
-	 * is CPU time.
+	 * The core never reads a clock itself. clock_ms is CPU time, wall_ms that of the wall.
 	 */
 	double (*clock_ms)(void);
 	double (*wall_ms)(void);
@@ -57,15 +56,14 @@ enum {
 };
 
 /*
- * Where packets can be while switches are programmed, and what switches hold that `previous` does
- * not know: for the transition. A switch outside `previous` holds its own LFT if it was drained
+ * For the transition: where packets can be while switches are programmed, and entries of switches
+ * that `previous` does not have. A switch outside `previous` holds its own LFT if it was drained
  * until now, and so does every switch for a LID outside `previous`.
  */
 struct osr_held {
 	/*
-	 * All that stands, and what routing leaves out of it (drained, held down) as well: all
-	 * switches, cables and LIDs of the routed fabric are in it. The routed fabric itself if
-	 * nothing is left out.
+	 * The whole standing fabric: the routed fabric, and the drained or held down parts that
+	 * routing leaves out. The routed fabric itself if nothing is left out.
 	 */
 	const struct osr_fabric *standing;
 	/* [standing->n_switches] */
@@ -81,8 +79,8 @@ struct osr_held {
 };
 
 /*
- * Everything one call of an engine needs. What the sweep adds to the job of its caller stands below
- * the line.
+ * The arguments of one call of an engine. The sweep adds the members below the line to the job of
+ * its caller.
  */
 struct osr_job {
 	const struct osr_engine *engine;
@@ -103,7 +101,7 @@ struct osr_job {
 	/* ---- */
 	const struct osr_fabric *fabric; /* with the first LID of each port alone: planes.h */
 	const struct osr_fabric *all;    /* the same with all LIDs; NULL: each port has one */
-	struct osr_notes notes;          /* what this engine left in osr_routing.notes last time */
+	struct osr_notes notes;          /* osr_routing.notes of this engine's previous call */
 	struct osr_routing *routing;
 	struct osr_checked *checked; /* for an engine that has had *routing checked (check.h) */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * fabric.h - an InfiniBand fabric as flat arrays: what every engine reads and none may change.
+ * fabric.h - an InfiniBand fabric as flat arrays, which every engine reads and none may change.
  *
  * Four index spaces, all uint32_t, never mixed:
  *	switch    0 .. n_switches-1	ascending node GUID
@@ -13,9 +13,9 @@
  * One fabric has one numbering, whatever the order in which it was discovered or its file written:
  * this is where determinism begins.
  *
- * What is not in it: cables between two end ports (no switch routes them), a switch's cable to
- * itself, links that are down, unhealthy or throttled (the reader leaves them out), end ports
- * without a LID.
+ * Not in it are cables between two end ports (no switch routes them), a switch's cable to itself,
+ * links that are down, unhealthy or throttled (the reader leaves them out), and end ports without a
+ * LID.
  *
  * Compressed sparse rows: the channels that leave switch s are chan_row[s] .. chan_row[s+1]-1, its
  * terminals term_row[s] .. term_row[s+1]-1, its ports port_row[s] + 0 .. n_ports.
@@ -194,34 +194,34 @@ enum osr_status osr_fabric_copy(const struct osr_fabric *from, struct osr_arena 
 uint32_t osr_fabric_switch_by_guid(const struct osr_fabric *fabric, uint64_t guid);
 
 /*
- * Names come from nodes, which may say anything: control characters, and bytes that are no UTF-8,
- * become question marks. All names of a fabric have been through this.
+ * Nodes name themselves, with any bytes. Replaces control characters and bytes that are not UTF-8
+ * by question marks, as in all names of a fabric.
  */
 void osr_name_clean(char *name);
 
 /*
- * Which of n texts (offsets into `names`, 0 for none) stand there twice. False: no memory.
- * O(bytes).
+ * repeated[i]: is the i-th of n texts (offsets into `names`, 0: no text) equal to another one?
+ * False: no memory. O(bytes).
  */
 bool osr_names_repeated(const char *names, const uint32_t *text, uint32_t n, bool *repeated);
 #define OSR_NAME_WITH_GUID "%s 0x%016" PRIx64 /* how these are shown */
 
 /*
- * Name of a switch or terminal for messages: its own, with its GUID behind it if another one is
- * called so, or "0x<guid>" written into buf. Port 0 is called as its switch.
+ * Name of a switch or terminal for messages: its own, with its GUID behind it if another one has
+ * the same name, or "0x<guid>" written into buf. Port 0 has the name of its switch.
  */
 const char *osr_switch_name(const struct osr_fabric *fabric, uint32_t sw, char buf[32]);
 const char *osr_terminal_name(const struct osr_fabric *fabric, uint32_t term, char buf[32]);
 
 /*
- * Which switches have hosts. End ports that belong to a switch itself are none: SHARP aggregation
- * nodes, known by their node description, and the CA that most switches have on their last port,
- * which manages the switch (the rule of osmroutes/pgft.h, so that what dmodk takes for a spine is
- * one here too). An end is a port of a CA or router.
+ * An end is a port of a CA or router. End ports that belong to a switch itself are not hosts: SHARP
+ * aggregation nodes, known by their node description, and the CA that most switches have on their
+ * last port, which manages the switch (the rule of osmroutes/pgft.h, so that dmodk has the same
+ * spines).
  */
 struct osr_end {
-	uint32_t sw;      /* where it is */
-	bool last;        /* at the last port of that switch */
+	uint32_t sw;      /* its switch */
+	bool last;        /* is it at the last port of that switch? */
 	const char *name; /* node description */
 };
 

@@ -23,11 +23,11 @@
 
 struct osr_sweep {
 	/*
-	 * For osr_sweep_check(): tables of an earlier sweep on the fabric of today, which may be
-	 * longer than its shortest routes.
+	 * For osr_sweep_check(): tables of an earlier sweep on the current fabric, in which routes
+	 * may be longer than the shortest ones.
 	 */
 	bool reused;
-	bool routed;  /* there are tables: what failed afterwards is the check or a promise */
+	bool routed;  /* there are tables: a later failure is that of the check or of a promise */
 	bool refused; /* the check refused a re-route, and the engine has routed from nothing */
 	struct osr_verdict verdict;
 	struct osr_checked checked;               /* by the engine, between both halves */
@@ -38,9 +38,10 @@ struct osr_sweep {
 };
 
 /*
- * result->fabric is the fabric, filled by the caller; all else of it is filled here, in job->arena,
- * on OSR_OK. Of `job` only what stands above the line in engine.h is read. OSR_CHECK_FAILED where
- * the tables or a promise do not hold, otherwise what the engine says. job->scratch is as before.
+ * The caller has filled result->fabric; the other members are filled on OSR_OK, with arrays in
+ * job->arena. Of `job` only the members above the line in engine.h are read. OSR_CHECK_FAILED if
+ * the check refuses the tables or a promise does not hold; otherwise the status of the engine.
+ * job->scratch is reset.
  */
 enum osr_status osr_sweep(const struct osr_job *job, struct osr_result *result,
 			  struct osr_sweep *sweep);
@@ -54,10 +55,7 @@ enum osr_status osr_sweep_route(const struct osr_job *job, const struct osr_diag
 enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *result,
 				struct osr_sweep *sweep);
 
-/*
- * What the engine osmroutes chooses tables by, and `osmroutes route` recommends by
- * (engines/osmroutes).
- */
+/* The price by which the engine osmroutes chooses tables, and `osmroutes route` recommends. */
 struct osr_worth {
 	uint64_t efi;    /* edge forwarding index, in routes on a link of the fastest rate */
 	uint64_t cable;  /* routes on the cable of an end port */
@@ -67,7 +65,7 @@ struct osr_worth {
 	 * of split.h.
 	 */
 	uint32_t ebb, ebb_all;
-	uint32_t permille; /* of that, after what is taken off */
+	uint32_t permille; /* of the bandwidth, after deductions */
 	uint8_t lanes;
 	enum {
 		OSR_SAFE_ONE_WAY,
@@ -79,7 +77,7 @@ struct osr_worth {
 enum osr_status osr_worth_of(const struct osr_fabric *fabric, const struct osr_routing *routing,
 			     const struct osr_verdict *verdict, struct osr_arena *scratch,
 			     struct osr_worth *worth, struct osr_diag *diag);
-/* Of the same fabric. A later one must be better by 1 %. */
+/* Is the later candidate better by 1 %? Both are of the same fabric. */
 bool osr_worth_more(const struct osr_worth *later, const struct osr_worth *earlier);
 
 /*

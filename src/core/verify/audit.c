@@ -121,7 +121,7 @@ static void audit_host_routes(struct auditor *auditor)
 	}
 }
 
-/* Counts the packets that pass each switch, upstream first; then hops to the LID, downstream first. */
+/* Counts packets that pass each switch, upstream first; then hops to the LID, downstream first. */
 static void audit_walk(struct auditor *auditor)
 {
 	const struct osr_fabric *fabric = auditor->follow.fabric;
@@ -412,7 +412,7 @@ static void judge_group(struct auditor *auditor)
 
 /* ---- all together --------------------------------------------------------------------------- */
 
-/* Allocates the arrays; a question whose arrays are NULL is not asked. The caller asks for memory. */
+/* Allocates the arrays; a question without arrays is not asked. The caller asks for memory. */
 static void auditor_alloc(struct auditor *auditor, uint32_t modes, struct osr_arena *scratch,
 			  struct osr_arena *result)
 {

@@ -92,8 +92,8 @@ struct tree {
 };
 
 /*
- * FAR: the switch is in another component. AWAY: there is no switch. AWAY + 1 = FAR lets find_hops()
- * accept an entry without a cable on a switch of another component.
+ * FAR: the switch is in another component. AWAY: there is no switch. AWAY + 1 = FAR lets
+ * find_hops() accept an entry without a cable on a switch of another component.
  */
 #define FAR 0xffff
 #define AWAY 0xfffe
