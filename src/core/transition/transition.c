@@ -124,12 +124,14 @@ static void kept_tables(struct transition *transition)
 				      ? transition->made.sl2vl[transition->made.sl2vl_row[s]]
 				      : NULL;
 
+		const uint8_t *was = old->sl2vl ? old->sl2vl[old->sl2vl_row[s]] : NULL;
+
 		if (routed_switch(transition, s) != OSR_NONE)
 			continue;
 		OSR_EACH_DEST(d, transition->fabric)
 			transition->made.lft[d * n + s] = old->lft[d * n + s];
 		for (size_t i = 0; vl && i < n_ports * n_ports * sizeof(osr_sl2vl_t); i++) {
-			vl[i] = old->sl2vl ? old->sl2vl[old->sl2vl_row[s]][i] : (uint8_t)(i % 16);
+			vl[i] = was ? was[i] : (uint8_t)(i % 16);
 			vl[i] = vl[i] == OSR_VL_UNSET ? 0 : vl[i];
 		}
 	}
