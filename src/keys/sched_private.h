@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/*
+ * sched_private.h - the scheduler's book, and the operations on it that its files share; private to
+ * src/keys.
+ *
+ *	sched.c		the book: the fabric, applications, slots, and the entries that follow from them
+ *	sched_make.c	routes for the keys, made while the caller's lock is left
+ *	sched_place.c	a new application: its hosts, its LID offsets, its keys
+ *	sched_fabric.c	a new fabric: which entries stay
+ */
+#ifndef OSMROUTES_SCHED_PRIVATE_H
+#define OSMROUTES_SCHED_PRIVATE_H
+
+#include "keys/scheduler.h"
+
+struct osr_sched_port {
+	uint64_t guid;
+	uint32_t term;
+};
+
+/* A fabric, and what keys want to know of it. */
+struct osr_base {
+	struct osr_arena arena; /* of all below */
+	struct osr_fabric fabric;
+	struct osr_pgft pgft;
+	bool is_tree;
+	struct osr_diag no_tree;     /* why not */
+	struct osr_sched_port *port; /* [f.n_terminals] by GUID */
+	uint64_t stamp;              /* no other one has it */
+	unsigned n_users; /* the scheduler, and the thread that makes routes without its lock */
+};
+
+struct osr_sched {
+	struct osr_sched_limits limits;
+	struct osr_sched_app **app; /* [n_apps] of limits.max_apps, by id */
+	uint32_t n_apps, next_id;
+	struct osr_base *now;                /* the present fabric, or NULL */
+	uint64_t stamp;                      /* of the last one */
+	uint64_t change, collected, written; /* numbers of changes */
+	struct osr_arena scratch;
+	struct osr_arena work; /* of the thread that makes routes */
+};
+
+/* One user less; the last one frees the base. NULL is fine. */
+void osr_base_leave(struct osr_base *base);
+/* NULL: no memory. */
+struct osr_base *osr_base_new(const struct osr_fabric *fabric, struct osr_diag *diag);
+
+/* The terminal of this port GUID, or OSR_NONE. */
+uint32_t osr_sched_terminal(const struct osr_base *base, uint64_t guid);
+/* OSR_NOT_APPLICABLE with a sentence unless keys can be made for the present fabric. */
+enum osr_status osr_sched_check_base(const struct osr_sched *sched, struct osr_diag *diag);
+/* Writes the terminals of the ranks in the present fabric. */
+void osr_sched_resolve(const struct osr_sched *sched, struct osr_sched_app *app);
+/* Has the slot a LID offset that the LMC of some host of the present fabric does not have? */
+bool osr_sched_lacks_lids(const struct osr_sched *sched, const struct osr_sched_app *app,
+			  const struct osr_sched_slot *slot);
+/* Does the caller want long work to be given up? */
+bool osr_sched_stops(const struct osr_sched *sched);
+void osr_sched_free_app(struct osr_sched_app *app);
+
+inline bool osr_key_in_use(const struct osr_sched_key *sched_key)
+{
+	return sched_key->state == OSR_KEY_ACTIVE || sched_key->state == OSR_KEY_WAITING;
+}
+
+/* Do the switches have the present routes of the slot? */
+inline bool osr_slot_is_written(const struct osr_sched *sched, const struct osr_sched_slot *slot)
+{
+	return slot->change <= sched->written;
+}
+
+/* Is the key of the slot in use, so that its routes load the cables? */
+inline bool osr_slot_is_loaded(const struct osr_sched_app *app, const struct osr_sched_slot *slot)
+{
+	return slot->key != OSR_NONE && osr_key_in_use(&app->key[slot->key]);
+}
+
+/* The slot holds the base routing again. */
+void osr_sched_clear(struct osr_sched *sched, struct osr_sched_slot *slot);
+/* Takes the key out of use. If its slot holds its routes, the slot holds the base routing again. */
+void osr_sched_withdraw(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
+			const char *reason);
+/*
+ * The compressed key for the present fabric, unless there is one; with `place`, routes for it in
+ * view of what others load the cables with now, into its slot, unless those that are there are as
+ * good. The lock is left while they are made; if the fabric has changed meanwhile they are made
+ * again. OSR_NOT_APPLICABLE, with another stamp than before, if it changes again and again, or if
+ * the caller stops.
+ */
+enum osr_status osr_sched_put(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
+			      bool place, struct osr_diag *diag);
+
+#endif
