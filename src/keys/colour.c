@@ -25,6 +25,7 @@
 
 #define STEPS 256 /* a flow; exchanges on trees that lack single cables take a few */
 #define MIN_STEPS 100000
+#define MAX_ROUNDS 64
 
 /* Edges dealt out over planes. */
 struct deal {
@@ -254,8 +255,10 @@ static bool insert(struct deal *deal, uint32_t e, uint32_t n, uint32_t bound)
 			give(deal, e, best);
 			return true;
 		}
-		for (uint32_t a = 0; a < n; a++)
-			for (int down = 1; down >= 0 && osr_may(deal->group, e, a); down--) {
+		for (uint32_t a = 0; a < n; a++) {
+			if (!osr_may(deal->group, e, a))
+				continue;
+			for (int down = 1; down >= 0; down--) {
 				if (deal->load[!down][cable(deal, e, !down, a)] >= deal->limit)
 					continue;
 				for (uint32_t b = 0; b < n; b++)
@@ -264,6 +267,7 @@ static bool insert(struct deal *deal, uint32_t e, uint32_t n, uint32_t bound)
 					    exchange(deal, e, a, b))
 						return true;
 			}
+		}
 	}
 	return false;
 }
@@ -313,6 +317,25 @@ static enum osr_status order_classes(struct osr_group *group, struct osr_arena *
 	for (uint32_t e = 0; e < group->n; e++)
 		group->flow[e].q = rank[group->flow[e].q];
 	return OSR_OK;
+}
+
+/* Moves edges whose cables carry more than the bound to where they carry less. false: none moved. */
+static bool lower_loads(struct deal *deal, uint32_t bound)
+{
+	bool moved = false;
+
+	for (uint32_t e = 0; e < deal->group->n; e++) {
+		uint32_t now = load_with(deal, e, deal->flow[e].q), to;
+
+		if (now <= bound)
+			continue;
+		to = least_loaded(deal, e, deal->group->n_planes);
+		if (load_with(deal, e, to) < now) {
+			give(deal, e, to);
+			moved = true;
+		}
+	}
+	return moved;
 }
 
 enum osr_status osr_colour(struct osr_group *group, struct osr_arena *scratch)
@@ -367,23 +390,12 @@ enum osr_status osr_colour(struct osr_group *group, struct osr_arena *scratch)
 	if (!st && !group->may && max_weight == 1 && group->bound == 1)
 		gather(&deal);
 	/*
-	 * Edges whose cables carry more than the bound move to where they carry less, as long as
-	 * that helps. Every move lowers the sum of squares, so it ends; the rounds bound the time.
+	 * Every move lowers the sum of squares of the loads, so this ends; the rounds bound the
+	 * time.
 	 */
-	for (uint32_t round = 0, moved = 1; !st && moved && round < 64; round++) {
-		moved = 0;
-		for (uint32_t e = 0; e < group->n; e++) {
-			uint32_t now = load_with(&deal, e, flow[e].q), to;
-
-			if (now <= group->bound)
-				continue;
-			to = least_loaded(&deal, e, group->n_planes);
-			if (load_with(&deal, e, to) < now) {
-				give(&deal, e, to);
-				moved = 1;
-			}
-		}
-	}
+	for (uint32_t round = 0; !st && round < MAX_ROUNDS; round++)
+		if (!lower_loads(&deal, group->bound))
+			break;
 	if (!st && !group->may)
 		st = order_classes(group, scratch);
 	osr_arena_reset(scratch, mark);
@@ -424,7 +436,9 @@ enum osr_status osr_balance(const struct osr_group *group, uint32_t limit,
 	/* Every round that goes on has fewer that are too many than the one before. */
 	while (better) {
 		better = false;
-		for (uint32_t e = 0; e < group->n && deal.steps < steps; e++)
+		for (uint32_t e = 0; e < group->n; e++) {
+			if (deal.steps >= steps)
+				break;
 			for (uint32_t r = 0; r < group->n_planes; r++) {
 				uint32_t from, to;
 				int64_t before = deal.excess;
@@ -440,6 +454,7 @@ enum osr_status osr_balance(const struct osr_group *group, uint32_t limit,
 				else
 					undo(&deal);
 			}
+		}
 	}
 	osr_arena_reset(scratch, mark);
 	return OSR_OK;

@@ -53,7 +53,9 @@ static bool leads(struct osr_level level, uint32_t a, uint32_t ad, uint32_t b, u
 /* Does any? */
 static bool joined(struct osr_level level, uint32_t a, uint32_t ad, uint32_t b)
 {
-	for (uint32_t q = 0; level.t < level.tree->h && q < osr_n_planes(level.tree, level.t); q++)
+	if (level.t >= level.tree->h)
+		return false;
+	for (uint32_t q = 0; q < osr_n_planes(level.tree, level.t); q++)
 		if (leads(level, a, ad, b, q))
 			return true;
 	return false;
@@ -98,7 +100,9 @@ static enum osr_status check_tree(const struct osr_key_job *job, const struct os
 	const struct osr_pgft *pgft = job->pgft;
 	char buf[32];
 
-	for (uint32_t t = 2; tree->merged && t < tree->h; t++) {
+	if (!tree->merged)
+		return OSR_OK;
+	for (uint32_t t = 2; t < tree->h; t++) {
 		uint32_t n = tree->m_product[tree->h] / tree->m_product[t] * tree->w_product[t];
 
 		for (uint32_t i = 0; i < n; i++) {
@@ -229,8 +233,9 @@ enum osr_status osr_key_make(const struct osr_key_job *job, const struct osr_pai
 		key->n_classes = group.n_classes;
 		key->bound = group.bound;
 	}
-	for (uint32_t t = 2; !st && key->n_flows && t < level.tree->h; t++)
-		st = bound_of_level(job, level.tree, t, key);
+	if (key->n_flows)
+		for (uint32_t t = 2; !st && t < level.tree->h; t++)
+			st = bound_of_level(job, level.tree, t, key);
 	osr_arena_reset(job->scratch, mark);
 	return st;
 }

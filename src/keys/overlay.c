@@ -16,9 +16,10 @@ static bool base_rank_fits(struct osr_follow *follow, const uint32_t *rank, cons
 	const uint32_t *out = follow->out[0], *to = follow->fabric->chan_dst;
 
 	for (uint32_t d = 0; d < follow->fabric->n_dests; d++) {
-		if (keyed[d])
-			osr_follow_load(follow, d);
-		for (uint32_t s = 0; keyed[d] && s < follow->fabric->n_switches; s++)
+		if (!keyed[d])
+			continue;
+		osr_follow_load(follow, d);
+		for (uint32_t s = 0; s < follow->fabric->n_switches; s++)
 			if (out[s] != OSR_NONE && out[to[out[s]]] != OSR_NONE &&
 			    rank[out[s]] >= rank[out[to[out[s]]]])
 				return false;
@@ -53,7 +54,7 @@ enum osr_status osr_overlay_apply(const struct osr_fabric *fabric, const struct 
 	if (!st) {
 		memcpy(out->lft, base->lft, size);
 		/* keyed[d]: LIDs that have some. */
-		for (uint32_t i = 0; i < n_entries && !st; i++) {
+		for (uint32_t i = 0; i < n_entries; i++) {
 			const struct osr_overlay_entry *e = &entry[i];
 			uint32_t term =
 				e->dest < fabric->n_dests ? fabric->dest_term[e->dest] : OSR_NONE;

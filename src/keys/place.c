@@ -150,11 +150,34 @@ static enum osr_status fill_costs(const struct osr_group *group, const uint32_t 
 		}
 	}
 	/* A plane may have its cables and lead nowhere above. */
-	for (uint32_t e = 0; group->may && e < group->n; e++)
+	if (!group->may)
+		return OSR_OK;
+	for (uint32_t e = 0; e < group->n; e++)
 		for (uint32_t q = 0; q < n_planes; q++)
 			if (!osr_may(group, e, q))
 				cost[(size_t)flow[e].q * n_planes + q].most = UINT32_MAX;
 	return OSR_OK;
+}
+
+/* Class c takes plane c. */
+static void own_planes(uint32_t *plane_of, uint32_t n_planes)
+{
+	for (uint32_t c = 0; c < n_planes; c++)
+		plane_of[c] = c;
+}
+
+/* The cheapest plane of a class that is not taken, by cost[n_planes]; OSR_NONE: there is none. */
+static uint32_t best_plane(const struct cost *cost, const bool *taken, uint32_t n_planes)
+{
+	uint32_t best = OSR_NONE;
+
+	for (uint32_t q = 0; q < n_planes; q++) {
+		if (taken[q] || cost[q].most == UINT32_MAX)
+			continue;
+		if (best == OSR_NONE || cheaper(&cost[q], &cost[best]))
+			best = q;
+	}
+	return best;
 }
 
 /* The planes of the classes of a group, plane_of[n_planes]. */
@@ -165,11 +188,10 @@ static enum osr_status choose(const struct placing *placing, const struct osr_gr
 	uint32_t n_planes = group->n_planes, n_classes = group->n_classes, t = group->level.t;
 	struct osr_prng prng = { placing->key->spread ^
 				 ((uint64_t)t << 56 | (uint64_t)group->b << 24) };
-	bool *taken, found = true;
 	struct cost *cost;
+	bool *taken;
 
-	for (uint32_t c = 0; c < n_planes; c++)
-		plane_of[c] = c;
+	own_planes(plane_of, n_planes);
 	/* ARK, see OSR_KEY_AS_IS: a map of its own for each group. */
 	if (placing->choice == OSR_KEY_AS_IS) {
 		if (placing->key->spread && !group->may)
@@ -181,24 +203,17 @@ static enum osr_status choose(const struct placing *placing, const struct osr_gr
 	if (osr_arena_failed(scratch, NULL) || fill_costs(group, placing->load, scratch, cost))
 		return OSR_NOMEM;
 	/* Class by class the best plane that no other class has. */
-	for (uint32_t c = 0; found && c < n_classes; c++) {
-		const struct cost *best = NULL;
+	for (uint32_t c = 0; c < n_classes; c++) {
+		uint32_t best = best_plane(&cost[(size_t)c * n_planes], taken, n_planes);
 
-		for (uint32_t q = 0; q < n_planes; q++) {
-			const struct cost *of = &cost[(size_t)c * n_planes + q];
-
-			if (taken[q] || of->most == UINT32_MAX || (best && !cheaper(of, best)))
-				continue;
-			best = of;
-			plane_of[c] = q;
+		/* Where cables are missing, class c was made for plane c, which it can always have. */
+		if (best == OSR_NONE) {
+			own_planes(plane_of, n_planes);
+			break;
 		}
-		found = best;
-		if (best)
-			taken[plane_of[c]] = true;
+		plane_of[c] = best;
+		taken[best] = true;
 	}
-	/* Where cables are missing, class c was made for plane c, which it can always have. */
-	for (uint32_t c = 0; !found && c < n_planes; c++)
-		plane_of[c] = c;
 	return OSR_OK;
 }
 
@@ -210,7 +225,7 @@ static enum osr_status place_level(struct placing *placing, uint32_t t)
 	struct osr_key_flow *flow = placing->flow[t];
 	enum osr_status st = OSR_OK;
 
-	for (uint32_t first = 0, end = 0; end < placing->n_flows[t] && !st; first = end) {
+	for (uint32_t first = 0, end = 0; !st && end < placing->n_flows[t]; first = end) {
 		struct osr_arena_mark mark = osr_arena_mark(scratch);
 		struct osr_group group;
 		uint32_t *plane_of;
@@ -225,10 +240,11 @@ static enum osr_status place_level(struct placing *placing, uint32_t t)
 		plane_of = osr_alloc(scratch, group.n_planes, sizeof(*plane_of));
 		if (!st)
 			st = plane_of ? choose(placing, &group, plane_of) : OSR_NOMEM;
-		for (uint32_t i = first; !st && i < end; i++)
-			flow[i].q = plane_of[flow[i].q];
-		if (!st)
+		if (!st) {
+			for (uint32_t i = first; i < end; i++)
+				flow[i].q = plane_of[flow[i].q];
 			st = osr_balance(&group, placing->key->bound, scratch);
+		}
 		osr_arena_reset(scratch, mark);
 	}
 	return st;
@@ -286,8 +302,11 @@ static void write_flow(const struct placing *placing, struct writing *writing, u
 	at = osr_node(placing->tree, 1, low->a, 0);
 	/* n channels have been written. */
 	/* cppcheck-suppress uninitvar */
-	for (uint32_t i = 0; i < n && pgft->fabric->chan_src[way[i]] == at; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		if (pgft->fabric->chan_src[way[i]] != at)
+			break;
 		at = place_step(pgft->fabric, writing, way[i], low->to, low->weight);
+	}
 	while (at != pgft->fabric->term_switch[low->to])
 		at = place_step(pgft->fabric, writing,
 				osr_port_channel(pgft->fabric, at, writing->port[at]), low->to,
@@ -373,7 +392,7 @@ enum osr_status osr_key_place(const struct osr_key_job *job, const struct osr_ke
 	if (placing.flow[1])
 		memcpy(placing.flow[1], key->flow, key->n_flows * sizeof(*key->flow));
 	st = placing.flow[1] ? place_level(&placing, 1) : OSR_NOMEM;
-	for (uint32_t t = 1; t + 1 < placing.tree->h && !st; t++) {
+	for (uint32_t t = 1; !st && t + 1 < placing.tree->h; t++) {
 		st = place_next_level(&placing, t);
 		if (!st)
 			st = place_level(&placing, t + 1);

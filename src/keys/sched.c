@@ -119,10 +119,12 @@ const struct osr_fabric *osr_sched_present(const struct osr_sched *sched)
 
 void osr_sched_free_app(struct osr_sched_app *app)
 {
-	for (uint32_t k = 0; app->key && k < app->n_keys; k++)
-		osr_arena_free(&app->key[k].arena);
-	for (uint32_t i = 0; app->slot && i < app->n_slots; i++)
-		osr_arena_free(&app->slot[i].arena);
+	if (app->key)
+		for (uint32_t k = 0; k < app->n_keys; k++)
+			osr_arena_free(&app->key[k].arena);
+	if (app->slot)
+		for (uint32_t i = 0; i < app->n_slots; i++)
+			osr_arena_free(&app->slot[i].arena);
 	osr_arena_free(&app->arena);
 	free(app);
 }
@@ -249,6 +251,30 @@ struct lid {
 	uint32_t n;
 };
 
+/* Notes the entries of a slot by LID. Returns how many. A LID that two slots claim is the first's. */
+static uint32_t claim_lids(const struct osr_fabric *fabric, const struct osr_sched_slot *slot,
+			   struct lid *lid)
+{
+	const struct osr_key_entry *of = slot->routes.entry;
+	uint32_t n = 0;
+
+	for (uint32_t end, e = 0; e < slot->routes.n_entries; e = end) {
+		uint32_t term = of[e].term, d = OSR_NONE;
+
+		for (end = e; end < slot->routes.n_entries; end++)
+			if (of[end].term != term)
+				break;
+		if (slot->offset < 1u << fabric->term_lmc[term] &&
+		    fabric->term_lid[term] + slot->offset <= fabric->max_lid)
+			d = fabric->lid_dest[fabric->term_lid[term] + slot->offset];
+		if (d == OSR_NONE || lid[d].n)
+			continue;
+		lid[d] = (struct lid){ &of[e], end - e };
+		n += end - e;
+	}
+	return n;
+}
+
 enum osr_status osr_sched_collect(struct osr_sched *sched, struct osr_arena *arena,
 				  struct osr_overlay_entry **entry, uint32_t *n_entries,
 				  struct osr_diag *diag)
@@ -261,27 +287,10 @@ enum osr_status osr_sched_collect(struct osr_sched *sched, struct osr_arena *are
 	sched->collected = sched->change;
 	if (osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
-	for (uint32_t i = 0; fabric && i < sched->n_apps; i++)
-		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++) {
-			const struct osr_sched_slot *slot = &sched->app[i]->slot[k];
-			const struct osr_key_entry *of = slot->routes.entry;
-
-			for (uint32_t end, e = 0; e < slot->routes.n_entries; e = end) {
-				uint32_t term = of[e].term, d = OSR_NONE;
-
-				for (end = e; end < slot->routes.n_entries; end++)
-					if (of[end].term != term)
-						break;
-				if (slot->offset < 1u << fabric->term_lmc[term] &&
-				    fabric->term_lid[term] + slot->offset <= fabric->max_lid)
-					d = fabric->lid_dest[fabric->term_lid[term] + slot->offset];
-				/* A LID that two slots claim is the first one's. */
-				if (d == OSR_NONE || lid[d].n)
-					continue;
-				lid[d] = (struct lid){ &of[e], end - e };
-				n += end - e;
-			}
-		}
+	if (fabric)
+		for (uint32_t i = 0; i < sched->n_apps; i++)
+			for (uint32_t k = 0; k < sched->app[i]->n_slots; k++)
+				n += claim_lids(fabric, &sched->app[i]->slot[k], lid);
 	*entry = osr_alloc(arena, n, sizeof(**entry));
 	if (osr_arena_failed(arena, diag))
 		return OSR_NOMEM;
@@ -306,22 +315,31 @@ void osr_sched_written(struct osr_sched *sched)
 		}
 }
 
-uint32_t osr_sched_refuse(struct osr_sched *sched, const char *reason)
+enum withdrawn { WAITING_KEYS, ALL_KEYS };
+
+/* Of the keys with routes in the tables. Returns how many. */
+static uint32_t withdraw_all(struct osr_sched *sched, enum withdrawn which, const char *reason)
 {
 	uint32_t n = 0;
 
-	/* Keys with routes in the tables: those that wait, or all. */
-	for (int all = 0; all < 2 && !n; all++)
-		for (uint32_t i = 0; i < sched->n_apps; i++)
-			for (uint32_t k = 0; k < sched->app[i]->n_slots; k++) {
-				const struct osr_sched_slot *slot = &sched->app[i]->slot[k];
+	for (uint32_t i = 0; i < sched->n_apps; i++)
+		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++) {
+			const struct osr_sched_slot *slot = &sched->app[i]->slot[k];
 
-				if (slot->key == OSR_NONE ||
-				    (!all && (slot->make || sched->app[i]->key[slot->key].state !=
-								    OSR_KEY_WAITING)))
-					continue;
-				osr_sched_withdraw(sched, sched->app[i], slot->key, reason);
-				n++;
-			}
+			if (slot->key == OSR_NONE)
+				continue;
+			if (which == WAITING_KEYS &&
+			    (slot->make || sched->app[i]->key[slot->key].state != OSR_KEY_WAITING))
+				continue;
+			osr_sched_withdraw(sched, sched->app[i], slot->key, reason);
+			n++;
+		}
 	return n;
+}
+
+uint32_t osr_sched_refuse(struct osr_sched *sched, const char *reason)
+{
+	uint32_t n = withdraw_all(sched, WAITING_KEYS, reason);
+
+	return n ? n : withdraw_all(sched, ALL_KEYS, reason);
 }

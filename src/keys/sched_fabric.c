@@ -120,12 +120,13 @@ enum osr_status osr_sched_fabric(struct osr_sched *sched, const struct osr_fabri
 		for (uint32_t i = 0; !st && i < carrying.from->n_terminals; i++)
 			carrying.term[i] =
 				osr_sched_terminal(sched->now, carrying.from->term_guid[i]);
-		for (uint32_t i = 0; i < sched->n_apps && !st; i++)
+		for (uint32_t i = 0; !st && i < sched->n_apps; i++)
 			carry_app(sched, &carrying, sched->app[i]);
 		osr_arena_reset(&sched->scratch, mark);
 	}
-	for (uint32_t i = 0; !st && !before && i < sched->n_apps; i++)
-		osr_sched_resolve(sched, sched->app[i]);
+	if (!st && !before)
+		for (uint32_t i = 0; i < sched->n_apps; i++)
+			osr_sched_resolve(sched, sched->app[i]);
 	if (st) {
 		/* Without a fabric there are no routes; they are made again when there is one. */
 		osr_base_leave(sched->now);

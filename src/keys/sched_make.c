@@ -16,7 +16,9 @@ static struct osr_pair *pairs_of(const struct osr_sched_app *app, uint32_t key,
 	struct osr_pair *pair = osr_alloc(arena, of->n_pairs, sizeof(*pair));
 
 	*n = 0;
-	for (uint32_t i = 0; pair && i < of->n_pairs; i++) {
+	if (!pair)
+		return NULL;
+	for (uint32_t i = 0; i < of->n_pairs; i++) {
 		uint32_t from = app->term[of->pair[i].from], to = app->term[of->pair[i].to];
 
 		if (from != OSR_NONE && to != OSR_NONE && from != to)
@@ -38,9 +40,9 @@ static uint32_t load_without(const struct osr_sched *sched, const struct osr_sch
 		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++) {
 			const struct osr_sched_slot *of = &sched->app[i]->slot[k];
 
-			for (uint32_t n = 0; of != slot && osr_slot_is_loaded(sched->app[i], of) &&
-					     n < of->routes.n_links;
-			     n++)
+			if (of == slot || !osr_slot_is_loaded(sched->app[i], of))
+				continue;
+			for (uint32_t n = 0; n < of->routes.n_links; n++)
 				load[of->routes.link[n]] += of->routes.flows[n];
 		}
 	for (uint32_t n = 0; n < slot->routes.n_links; n++)
@@ -164,21 +166,28 @@ enum osr_status osr_sched_request(struct osr_sched *sched, struct osr_sched_app 
 	return st;
 }
 
+/* The first slot whose routes are to be made, and its application; NULL: none is left. */
+static struct osr_sched_slot *next_to_make(const struct osr_sched *sched,
+					   struct osr_sched_app **app)
+{
+	for (uint32_t i = 0; i < sched->n_apps; i++)
+		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++)
+			if (sched->app[i]->slot[k].make) {
+				*app = sched->app[i];
+				return &sched->app[i]->slot[k];
+			}
+	return NULL;
+}
+
 bool osr_sched_work(struct osr_sched *sched)
 {
-	struct osr_sched_slot *slot = NULL;
 	struct osr_sched_app *app = NULL;
+	struct osr_sched_slot *slot = sched->now ? next_to_make(sched, &app) : NULL;
 	struct osr_diag diag = { "" };
 	uint64_t stamp = sched->stamp;
 	enum osr_status st;
 	uint32_t key;
 
-	for (uint32_t i = 0; sched->now && !slot && i < sched->n_apps; i++)
-		for (uint32_t k = 0; !slot && k < sched->app[i]->n_slots; k++)
-			if (sched->app[i]->slot[k].make) {
-				app = sched->app[i];
-				slot = &app->slot[k];
-			}
 	if (!slot || osr_sched_stops(sched))
 		return false;
 	key = slot->key;

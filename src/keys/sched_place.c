@@ -23,6 +23,25 @@ static uint32_t offsets_count(const struct offsets *offsets)
 			  __builtin_popcountll(offsets->bit[1]));
 }
 
+/* The first hosts, in the order of the tree, that no application has. Returns how many. */
+static uint32_t choose_hosts(const struct osr_pgft *pgft, const struct offsets *taken,
+			     struct osr_sched_app *app)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < pgft->n_order; i++) {
+		uint32_t t = pgft->order[i];
+
+		if (n == app->n_ranks)
+			break;
+		if (offsets_count(&taken[t]))
+			continue;
+		app->term[n] = t;
+		app->host[n++] = pgft->fabric->term_guid[t];
+	}
+	return n;
+}
+
 /*
  * Its hosts, if it names none: those that no application has, one after the other in the order of
  * the tree. And the lowest LID offsets that are free on all of them; to other users some are left
@@ -53,17 +72,13 @@ static enum osr_status take_hosts(struct osr_sched *sched, struct osr_sched_app 
 				if (sched->app[i]->owner == app->owner)
 					own[t].bit[o / 64] |= UINT64_C(1) << o % 64;
 			}
-	for (uint32_t i = 0; choose && i < sched->now->pgft.n_order && n < app->n_ranks; i++) {
-		uint32_t t = sched->now->pgft.order[i];
-
-		if (offsets_count(&taken[t]))
-			continue;
-		app->term[n] = t;
-		app->host[n++] = fabric->term_guid[t];
+	if (choose) {
+		n = choose_hosts(&sched->now->pgft, taken, app);
+		if (n < app->n_ranks)
+			return osr_fail(diag, OSR_INVAL,
+					"%u hosts wanted, %u are without an application",
+					app->n_ranks, n);
 	}
-	if (choose && n < app->n_ranks)
-		return osr_fail(diag, OSR_INVAL, "%u hosts wanted, %u are without an application",
-				app->n_ranks, n);
 	for (uint32_t i = 0; i < app->n_ranks; i++) {
 		uint32_t t = app->term[i];
 
@@ -84,9 +99,12 @@ static enum osr_status take_hosts(struct osr_sched *sched, struct osr_sched_app 
 			n_lids = 1u << fabric->term_lmc[t];
 	}
 	n = 0;
-	for (uint32_t o = 1; o < n_lids && n < app->n_slots; o++)
+	for (uint32_t o = 1; o < n_lids; o++) {
+		if (n == app->n_slots)
+			break;
 		if (!(used.bit[o / 64] >> o % 64 & 1))
-			app->slot[n++].offset = (uint8_t)o;
+			app->slot[n++].offset = o;
+	}
 	if (n < app->n_slots)
 		return osr_fail(diag, OSR_INVAL,
 				"%u LID offset%s wanted; the hosts have %u beside the first LID, "
@@ -95,7 +113,7 @@ static enum osr_status take_hosts(struct osr_sched *sched, struct osr_sched_app 
 				n_lids - 1 - n);
 	/* Keys share them in turn. */
 	for (uint32_t k = 0; k < app->n_keys; k++)
-		app->key[k].slot = (uint8_t)(k % app->n_slots);
+		app->key[k].slot = k % app->n_slots;
 	return OSR_OK;
 }
 
@@ -145,7 +163,7 @@ static enum osr_status fill_app(struct osr_sched *sched, struct osr_sched_app *a
 	}
 	st = take_hosts(sched, app, !in->host, diag);
 	osr_arena_reset(&sched->scratch, mark);
-	for (uint32_t k = 0; k < in->n_keys && !st; k++)
+	for (uint32_t k = 0; !st && k < in->n_keys; k++)
 		st = osr_sched_put(sched, app, k, false, diag);
 	return st;
 }
