@@ -84,7 +84,7 @@ static enum osr_status expand(struct osr_lines *in, const char *head, const char
 			return OSR_INVAL;
 		if (lo > hi || hi - lo >= 1000000 || (*at != ',' && at != close))
 			return OSR_INVAL;
-		for (; lo <= hi && !st; lo++) {
+		for (; !st && lo <= hi; lo++) {
 			if (snprintf(name, sizeof(name), "%s%.*s%0*llu", head, (int)(open - rest),
 				     rest, width, (unsigned long long)lo) >= (int)sizeof(name))
 				return OSR_INVAL;
@@ -92,6 +92,20 @@ static enum osr_status expand(struct osr_lines *in, const char *head, const char
 		}
 	}
 	return st;
+}
+
+/* Bytes up to the next comma outside of brackets, or to the end. */
+static size_t element_length(const char *list)
+{
+	int depth = 0;
+	size_t n;
+
+	for (n = 0; list[n]; n++) {
+		if (!depth && list[n] == ',')
+			break;
+		depth += (list[n] == '[') - (list[n] == ']');
+	}
+	return n;
 }
 
 /*
@@ -124,11 +138,8 @@ static enum osr_status take_hosts(struct osr_lines *in, char *text, osr_host_fn 
 	if (quoted)
 		return take(ctx, in, word, (uint32_t)slots);
 	while (*list && !st) {
-		size_t n = 0;
-		int depth = 0;
+		size_t n = element_length(list);
 
-		for (; list[n] && (depth || list[n] != ','); n++)
-			depth += (list[n] == '[') - (list[n] == ']');
 		snprintf(one, sizeof(one), "%.*s", (int)n, list);
 		*in->diag = (struct osr_diag){ 0 };
 		st = expand(in, "", one, (uint32_t)slots, take, ctx);

@@ -151,7 +151,7 @@ bool osr_scan(const char **at, const char *format, ...)
 	va_list ap;
 
 	va_start(ap, format);
-	for (const char *f = format; *f && good; f++) {
+	for (const char *f = format; *f; f++) {
 		uint64_t max = UINT64_MAX;
 
 		if (*f == ' ') {
@@ -163,6 +163,8 @@ bool osr_scan(const char **at, const char *format, ...)
 			lines_take(&f, 'd', UINT64_MAX, &max);
 			good = lines_take(&p, *f, max, va_arg(ap, uint64_t *));
 		}
+		if (!good)
+			break;
 	}
 	va_end(ap);
 	if (good)

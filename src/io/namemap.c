@@ -21,9 +21,11 @@ static enum osr_status namemap_name(struct namemap *map, uint64_t guid, const ch
 	struct osr_net *net = map->net;
 	uint32_t at = osr_keyed_at(map->by_guid, net->n_nodes, guid), first = at;
 
-	for (; at < net->n_nodes && map->by_guid[at].key == guid; at++) {
+	for (; at < net->n_nodes; at++) {
 		uint32_t node = map->by_guid[at].index;
 
+		if (map->by_guid[at].key != guid)
+			break;
 		if (map->line[node])
 			return osr_lines_fail(
 				map->in, "0x%016" PRIx64 " has a name already, in line %" PRIu64,

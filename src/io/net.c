@@ -62,17 +62,19 @@ bool osr_net_tell_apart(struct osr_net *net)
 	bool *repeated = malloc((size_t)net->n_nodes + 1), done = false;
 	char shown[512];
 
-	for (uint32_t i = 0; name && i < net->n_nodes; i++)
-		name[i] = net->nodes[i].name;
-	if (name && repeated)
+	if (name && repeated) {
+		for (uint32_t i = 0; i < net->n_nodes; i++)
+			name[i] = net->nodes[i].name;
 		done = osr_names_repeated(net->names, name, net->n_nodes, repeated);
-	for (uint32_t i = 0; done && i < net->n_nodes; i++) {
-		if (!repeated[i])
-			continue;
-		snprintf(shown, sizeof(shown), OSR_NAME_WITH_GUID, osr_net_name(net, i),
-			 net->nodes[i].guid);
-		net->nodes[i].shown = osr_net_string(net, shown, strlen(shown));
 	}
+	if (done)
+		for (uint32_t i = 0; i < net->n_nodes; i++) {
+			if (!repeated[i])
+				continue;
+			snprintf(shown, sizeof(shown), OSR_NAME_WITH_GUID, osr_net_name(net, i),
+				 net->nodes[i].guid);
+			net->nodes[i].shown = osr_net_string(net, shown, strlen(shown));
+		}
 	free(name);
 	free(repeated);
 	return done && !net->failed;
@@ -316,6 +318,18 @@ static uint32_t list_end_ports(const struct osr_net *net, struct osr_keyed *list
 	return n;
 }
 
+/* Marks the LIDs that the port has. One beyond the unicast range is left for the builder to name. */
+static void mark_lids(const struct osr_net_port *port, bool *used)
+{
+	uint32_t end = port->lid + (1u << port->lmc);
+
+	if (!port->lid)
+		return;
+	for (uint32_t lid = port->lid; lid < end; lid++)
+		if (lid <= OSR_MAX_LID)
+			used[lid] = true;
+}
+
 /* LMC -1: as the port has it. */
 static uint32_t lids_of(const struct osr_net *net, const struct osr_net_port *port, int lmc)
 {
@@ -340,19 +354,12 @@ enum osr_status osr_net_assign_lids(struct osr_net *net, int lmc, struct osr_dia
 	else if (!list || !used)
 		st = osr_fail(diag, OSR_NOMEM, "out of memory for the LIDs of %" PRIu32 " ports",
 			      net->n_ports);
-	/*
-	 * The LIDs that ports have; one beyond the unicast range is left for the builder to name.
-	 */
-	for (uint32_t i = 0; i < n && lmc < 0; i++) {
-		const struct osr_net_port *port = &net->ports[list[i].index];
-
-		for (uint32_t l = port->lid; port->lid && l < port->lid + (1u << port->lmc); l++)
-			if (l <= OSR_MAX_LID)
-				used[l] = true;
-	}
+	if (lmc < 0)
+		for (uint32_t i = 0; i < n; i++)
+			mark_lids(&net->ports[list[i].index], used);
 	for (uint32_t i = 0; i < n; i++)
 		n_wanted += lids_of(net, &net->ports[list[i].index], lmc);
-	for (uint32_t i = 0; i < n && !st; i++) {
+	for (uint32_t i = 0; !st && i < n; i++) {
 		struct osr_net_port *port = &net->ports[list[i].index];
 		char gaps[120] = "";
 		uint32_t n_lids = lids_of(net, port, lmc < 0 ? 0 : lmc);
@@ -486,9 +493,10 @@ struct osr_keyed *osr_net_by_guid(const struct osr_net *net)
 {
 	struct osr_keyed *by_guid = calloc((size_t)net->n_nodes + 1, sizeof(*by_guid));
 
-	for (uint32_t i = 0; by_guid && i < net->n_nodes; i++)
+	if (!by_guid)
+		return NULL;
+	for (uint32_t i = 0; i < net->n_nodes; i++)
 		by_guid[i] = (struct osr_keyed){ net->nodes[i].guid, i };
-	if (by_guid)
-		osr_keyed_sort(by_guid, net->n_nodes);
+	osr_keyed_sort(by_guid, net->n_nodes);
 	return by_guid;
 }

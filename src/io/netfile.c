@@ -115,10 +115,17 @@ static bool number_after(const char *text, size_t n, const char *key, uint64_t m
 
 /* ---- lines that hold for all nodes after them: GUID bases, modules, widths and speeds ------- */
 
-/* ibsim's LinkWidth bits, the widest wins. */
+/* The widest of ibsim's LinkWidth bits, in lanes; 0: none is set. */
 static uint8_t netfile_width(uint64_t bits)
 {
-	return bits & 8 ? 12 : bits & 4 ? 8 : bits & 2 ? 4 : bits & 16 ? 2 : bits & 1 ? 1 : 0;
+	static const struct {
+		uint8_t bit, lanes;
+	} widths[] = { { 8, 12 }, { 4, 8 }, { 2, 4 }, { 16, 2 }, { 1, 1 } };
+
+	for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++)
+		if (bits & widths[i].bit)
+			return widths[i].lanes;
+	return 0;
 }
 
 /* A speed alone means four lanes, to ibsim and to us. */
@@ -209,13 +216,13 @@ static enum osr_status netfile_setting(struct netfile *netfile, const char *text
 /* An id with the module prefix in force, as ibsim composes it: prefix#id. */
 static enum osr_status find_id(struct netfile *netfile, struct word id, struct osr_id **found)
 {
-	bool plain = !netfile->prefix || memchr(id.at, '#', id.n);
+	bool prefixed = netfile->prefix && !memchr(id.at, '#', id.n);
+	const char *prefix = prefixed ? netfile->net->names + netfile->prefix : "";
+	const char *mark = prefixed ? "#" : "";
 	char full[2 * MAX_ID];
 
 	if (!id.n || id.n > MAX_ID ||
-	    snprintf(full, sizeof(full), "%s%s%.*s",
-		     plain ? "" : netfile->net->names + netfile->prefix, plain ? "" : "#",
-		     (int)id.n, id.at) > MAX_ID)
+	    snprintf(full, sizeof(full), "%s%s%.*s", prefix, mark, (int)id.n, id.at) > MAX_ID)
 		return osr_lines_fail(netfile->in, "a node id has 1 to %d characters", MAX_ID);
 	*found = osr_id_find(&netfile->ids, full);
 	return *found ? OSR_OK : osr_lines_nomem(netfile->in);
@@ -268,8 +275,10 @@ static struct word netfile_take_name(const char **at)
 
 		name.n = end ? (size_t)(end - name.at) : name.n;
 	}
-	for (; name.n && is_blank(*name.at); name.n--)
+	while (name.n && is_blank(*name.at)) {
 		name.at++;
+		name.n--;
+	}
 	while (name.n && is_blank(name.at[name.n - 1]))
 		name.n--;
 	*at = name.at + name.n;
@@ -466,7 +475,7 @@ static enum osr_status parse_port_rest(struct netfile *netfile, const char *at, 
 	/* 4xQDR and the like: the first word that looks so; and v=4. */
 	quote = strrchr(hash, '"');
 	at = quote ? quote + 1 : hash + 1;
-	for (size_t n; *at && !st; at += n) {
+	for (size_t n; !st && *at; at += n) {
 		at += strspn(at, " \t\r");
 		n = strcspn(at, " \t\r");
 		if (!has_rate)
@@ -559,11 +568,12 @@ static enum osr_status netfile_guids(struct netfile *netfile, bool of_ids)
 
 	if (!list)
 		return osr_lines_nomem(netfile->in);
-	for (uint32_t i = 0; i < net->n_nodes && of_ids; i++)
-		if (net->nodes[list[i].index].guid_from == OSR_NET_GUID_OF_ID)
-			guid_of_id(osr_net_id(net, list[i].index), &list[i].key);
+	if (of_ids)
+		for (uint32_t i = 0; i < net->n_nodes; i++)
+			if (net->nodes[list[i].index].guid_from == OSR_NET_GUID_OF_ID)
+				guid_of_id(osr_net_id(net, list[i].index), &list[i].key);
 	osr_keyed_sort(list, net->n_nodes);
-	for (uint32_t i = 1; i < net->n_nodes && !st; i++) {
+	for (uint32_t i = 1; !st && i < net->n_nodes; i++) {
 		uint32_t node = list[i].index, before = list[i - 1].index;
 
 		if (list[i].key != list[i - 1].key)
@@ -574,7 +584,11 @@ static enum osr_status netfile_guids(struct netfile *netfile, bool of_ids)
 				    osr_net_id(net, node), list[i].key, osr_net_id(net, before),
 				    line_of(netfile, before));
 	}
-	for (uint32_t i = 0; i < net->n_nodes && !(st && of_ids); i++) {
+	if (st && of_ids) {
+		free(list);
+		return netfile_guids(netfile, false);
+	}
+	for (uint32_t i = 0; i < net->n_nodes; i++) {
 		struct osr_net_node *node = &net->nodes[list[i].index];
 
 		if (node->guid_from != OSR_NET_GUID_OF_ID)
@@ -584,7 +598,7 @@ static enum osr_status netfile_guids(struct netfile *netfile, bool of_ids)
 		node->guid_from = of_ids ? OSR_NET_GUID_OF_ID : OSR_NET_GUID_COUNTED;
 	}
 	free(list);
-	return st && of_ids ? netfile_guids(netfile, false) : st;
+	return st;
 }
 
 /*
@@ -724,7 +738,9 @@ static const struct line *find_line(const char *text, bool other_file)
 {
 	uint64_t number[3];
 
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]) && !strstr(text, "\"["); i++) {
+	if (strstr(text, "\"["))
+		return NULL;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		const char *at = text;
 
 		if ((lines[i].kind == OTHER_FILE) == other_file &&
@@ -949,14 +965,15 @@ enum osr_status osr_netfile_write(const struct osr_net *net, const char *comment
 	/* Behind the line of one node the next one of its type would count on from it. */
 	bool with_guid[OSR_NET_N_TYPES] = { false };
 
-	for (const char *at = comment; at && *at;) {
-		size_t len = strcspn(at, "\n");
+	if (comment) {
+		for (const char *at = comment; *at;) {
+			size_t len = strcspn(at, "\n");
 
-		fprintf(out, len ? "# %.*s\n" : "#%.*s\n", (int)len, at);
-		at += len + (at[len] == '\n');
-	}
-	if (comment)
+			fprintf(out, len ? "# %.*s\n" : "#%.*s\n", (int)len, at);
+			at += len + (at[len] == '\n');
+		}
 		fputc('\n', out);
+	}
 	for (uint32_t i = 0; i < net->n_nodes; i++) {
 		const struct osr_net_node *node = &net->nodes[i];
 

@@ -106,7 +106,9 @@ static bool osmdump_count_hops(struct job *job)
 /* Of a node in the net, or of its end port in the fabric. */
 static const char *type_name(bool is_switch, bool is_ca)
 {
-	return is_switch ? "Switch" : is_ca ? "Channel Adapter" : "Router";
+	if (is_switch)
+		return "Switch";
+	return is_ca ? "Channel Adapter" : "Router";
 }
 
 /* ---- the files ------------------------------------------------------------------------------ */
@@ -184,9 +186,11 @@ uint8_t osr_osmdump_default_vl(uint8_t sl, uint8_t vls)
 	 * run 1, 2, 4, 8 or 15: those that can serve a budget between run the next number.
 	 */
 	uint8_t vl = sl < 15 ? sl : 7;
-	uint8_t mask = vls > 8 ? 15 : vls > 4 ? 7 : vls > 2 ? 3 : vls > 1 ? 1 : 0;
+	uint8_t n_vls = 1;
 
-	return vl & mask;
+	while (n_vls < vls && n_vls < 16)
+		n_vls *= 2;
+	return vl & (n_vls - 1);
 }
 
 /* row NULL: OpenSM's default. A row that is not known is left out. */
@@ -234,7 +238,8 @@ static void osmdump_write_sl2vl(const struct job *job, FILE *out)
 		uint32_t port = job->ports[i].index;
 		const struct osr_net_node *node = &job->net->nodes[job->net->ports[port].node];
 		bool is_switch = node->type == OSR_NET_SWITCH;
-		uint32_t s = osr_fabric_switch_by_guid(job->fabric, node->guid), n = node->n_ports;
+		uint32_t s = osr_fabric_switch_by_guid(job->fabric, node->guid);
+		uint32_t n = is_switch ? node->n_ports : 0;
 
 		write_port_head(job, port, out);
 		fprintf(out, "#in out : 0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 15\n%s", line);
@@ -243,17 +248,18 @@ static void osmdump_write_sl2vl(const struct job *job, FILE *out)
 		/*
 		 * OpenSM lists only output ports with a cable, port 0 as input but never as output.
 		 */
-		for (uint32_t o = 1; is_switch && o <= n; o++)
+		for (uint32_t o = 1; o <= n; o++) {
+			if (job->net->ports[node->port_row + o].peer == OSR_NONE)
+				continue;
 			for (uint32_t in = 0; in <= n; in++) {
 				const uint8_t *row = NULL;
 
-				if (job->net->ports[node->port_row + o].peer == OSR_NONE)
-					break;
 				if (job->routing->sl2vl && s != OSR_NONE)
 					row = job->routing->sl2vl[job->routing->sl2vl_row[s] +
 								  in * (n + 1) + o];
 				write_sl2vl_row(job, row, in, o, out);
 			}
+		}
 		fprintf(out, "%s\n", line);
 	}
 }
@@ -406,7 +412,7 @@ enum osr_status osr_osmdump_write(const struct osr_osmdump *dump, const struct o
 		st = osr_fail(
 			diag, OSR_INVAL,
 			"no switch has a cable: OpenSM's dumps list cables and what they join");
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !st; i++) {
+	for (size_t i = 0; !st && i < sizeof(files) / sizeof(files[0]); i++) {
 		char path[PATH_MAX];
 		FILE *out;
 		bool bad;

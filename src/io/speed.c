@@ -21,9 +21,9 @@ bool osr_speed_parse(const char *word, size_t len, uint8_t *width, uint8_t *spee
 	size_t n = x ? (size_t)(x + 1 - word) : 0;
 	uint8_t w = 0;
 
-	for (size_t i = 0; n && i < sizeof(widths) / sizeof(widths[0]); i++)
+	for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++)
 		if (strlen(widths[i]) == n && !memcmp(word, widths[i], n))
-			w = i == 4 ? 12 : (uint8_t)(1u << i);
+			w = i == 4 ? 12 : 1u << i;
 	if (!w)
 		return false;
 	len -= n;

@@ -228,7 +228,7 @@ enum osr_status osr_subnetfile_read(struct osr_lines *in, struct osr_net *net)
 	if (!st && !net->n_nodes)
 		st = osr_fail(in->diag, OSR_INVAL,
 			      "%s: holds no cable (expected an opensm-subnet.lst)", in->label);
-	for (uint32_t i = 0; i < reader.n && !st; i++)
+	for (uint32_t i = 0; !st && i < reader.n; i++)
 		net->n_one_end += net->ports[i].peer != OSR_NONE && !reader.near[i];
 	free(reader.near);
 	tdestroy(reader.ids, free);

@@ -6,12 +6,30 @@
 
 /* ---- end ports by GUID ---------------------------------------------------------------------- */
 
+/* The terminal at this port of a switch of the net; OSR_NONE: there is none. */
+static uint32_t terminal_at(const struct osr_fabric *fabric, const struct osr_net *net,
+			    uint32_t port)
+{
+	uint32_t sw;
+
+	if (port == OSR_NONE || !osr_net_is_switch(net, net->ports[port].node))
+		return OSR_NONE;
+	sw = osr_fabric_switch_by_guid(fabric, net->nodes[net->ports[port].node].guid);
+	if (sw == OSR_NONE)
+		return OSR_NONE;
+	for (uint32_t t = fabric->term_row[sw]; t < fabric->term_row[sw + 1]; t++)
+		if (fabric->term_port[t] == osr_net_port_num(net, port))
+			return t;
+	return OSR_NONE;
+}
+
 /* Every terminal, and every port of a CA or router, whose switch may be at the other end or not. */
 static void index_owners(struct osr_tables *tables)
 {
 	const struct osr_fabric *fabric = tables->fabric;
 	const struct osr_net *net = tables->net;
-	size_t n = fabric->n_terminals + (size_t)(net ? net->n_ports : 0);
+	uint32_t n_ports = net ? net->n_ports : 0;
+	size_t n = (size_t)fabric->n_terminals + n_ports;
 	struct osr_keyed **owner = tables->owner;
 	uint32_t *n_owners = tables->n_owners;
 
@@ -21,19 +39,13 @@ static void index_owners(struct osr_tables *tables)
 		return;
 	for (uint32_t i = 0; i < fabric->n_terminals; i++)
 		owner[0][n_owners[0]++] = (struct osr_keyed){ fabric->term_guid[i], i };
-	for (uint32_t p = 0; net && p < net->n_ports; p++) {
+	for (uint32_t p = 0; p < n_ports; p++) {
 		const struct osr_net_node *node = &net->nodes[net->ports[p].node];
-		uint32_t peer = net->ports[p].peer, sw = OSR_NONE, term = OSR_NONE;
+		uint32_t term;
 
 		if (node->type == OSR_NET_SWITCH || p == node->port_row)
 			continue;
-		if (peer != OSR_NONE && osr_net_is_switch(net, net->ports[peer].node))
-			sw = osr_fabric_switch_by_guid(fabric,
-						       net->nodes[net->ports[peer].node].guid);
-		for (uint32_t t = sw == OSR_NONE ? 0 : fabric->term_row[sw];
-		     sw != OSR_NONE && t < fabric->term_row[sw + 1]; t++)
-			if (fabric->term_port[t] == osr_net_port_num(net, peer))
-				term = t;
+		term = terminal_at(fabric, net, net->ports[p].peer);
 		owner[1][n_owners[1]++] = (struct osr_keyed){ node->guid, term };
 		if (term == OSR_NONE)
 			owner[0][n_owners[0]++] = (struct osr_keyed){ net->ports[p].guid, term };
@@ -48,7 +60,8 @@ const struct osr_keyed *osr_tables_owner(const struct osr_tables *tables, uint64
 	const struct osr_keyed *list = tables->owner[by_node];
 	uint32_t n_list = tables->n_owners[by_node], at = osr_keyed_at(list, n_list, guid);
 
-	for (*n = 0; at + *n < n_list && list[at + *n].key == guid;)
+	*n = 0;
+	while (at + *n < n_list && list[at + *n].key == guid)
 		++*n;
 	return list + at;
 }
@@ -143,43 +156,59 @@ uint64_t *osr_tables_group(struct osr_tables *tables, uint32_t mlid, uint32_t sw
 
 /* ---- what the checker wants ----------------------------------------------------------------- */
 
+/* The highest data VL of these and `highest`. Marks of missing entries are no data VLs. */
+static uint8_t highest_vl(const uint8_t *vl, size_t n, uint8_t highest)
+{
+	for (size_t i = 0; i < n; i++)
+		if (vl[i] < OSR_MAX_VLS && vl[i] > highest)
+			highest = vl[i];
+	return highest;
+}
+
 static void io_tables_count_vls(struct osr_tables *tables)
 {
 	const struct osr_fabric *fabric = tables->fabric;
-	unsigned highest = 0;
+	uint8_t highest = 0;
 
-	for (uint32_t s = 0; tables->routing.sl2vl && s < fabric->n_switches; s++)
-		for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++)
-			for (unsigned out = 0; out <= fabric->sw_n_ports[s]; out++)
-				for (unsigned sl = 0; sl < 16; sl++) {
-					uint8_t vl = osr_tables_sl2vl(tables, s, in, out)[sl];
+	if (tables->routing.sl2vl) {
+		for (uint32_t s = 0; s < fabric->n_switches; s++)
+			for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++)
+				for (unsigned out = 0; out <= fabric->sw_n_ports[s]; out++)
+					highest = highest_vl(osr_tables_sl2vl(tables, s, in, out),
+							     16, highest);
+	} else {
+		highest = highest_vl(tables->paths.sl,
+				     (size_t)tables->paths.n_rows * fabric->n_dests, highest);
+	}
+	tables->routing.n_vls = highest + 1;
+}
 
-					if (vl < OSR_MAX_VLS && vl > highest)
-						highest = vl;
-				}
-	for (size_t i = 0;
-	     !tables->routing.sl2vl && i < (size_t)tables->paths.n_rows * fabric->n_dests; i++)
-		if (tables->paths.sl[i] < OSR_MAX_VLS && tables->paths.sl[i] > highest)
-			highest = tables->paths.sl[i];
-	tables->routing.n_vls = (uint8_t)(highest + 1);
+/* Sets *table to that of the first CA, or to NULL if there is none. false: another CA has another. */
+static bool common_table(const struct osr_tables *tables, const uint8_t **table)
+{
+	*table = NULL;
+	for (uint32_t i = 0; i < tables->fabric->n_terminals; i++) {
+		if (!tables->fabric->term_weight[i])
+			continue;
+		if (*table && memcmp(*table, tables->term_sl2vl[i], 16))
+			return false;
+		*table = tables->term_sl2vl[i];
+	}
+	return true;
 }
 
 static bool same_ca_tables(struct osr_tables *tables)
 {
-	const uint8_t *first = NULL;
+	uint8_t *ca_sl2vl = tables->routing.ca_sl2vl;
+	const uint8_t *table = NULL;
 
-	for (uint32_t i = 0; tables->term_sl2vl && i < tables->fabric->n_terminals; i++) {
-		if (!tables->fabric->term_weight[i])
-			continue;
-		if (first && memcmp(first, tables->term_sl2vl[i], 16))
-			return false;
-		first = tables->term_sl2vl[i];
-	}
+	if (tables->term_sl2vl && !common_table(tables, &table))
+		return false;
+	for (uint8_t sl = 0; sl < 16; sl++)
+		ca_sl2vl[sl] = table && table[sl] != OSR_VL_UNSET ? table[sl] : sl;
 	/* Where there is no CA no packet is sent by such a table. */
-	for (unsigned sl = 0; sl < 16; sl++)
-		tables->routing.ca_sl2vl[sl] = !first && tables->term_sl2vl         ? 0
-					       : first && first[sl] != OSR_VL_UNSET ? first[sl]
-										    : (uint8_t)sl;
+	if (tables->term_sl2vl && !table)
+		memset(ca_sl2vl, 0, 16);
 	return true;
 }
 
@@ -269,10 +298,13 @@ enum osr_status osr_tables_finish(struct osr_tables *tables, bool *same_ca, stru
 
 struct osr_generation osr_tables_generation(const struct osr_tables *tables)
 {
+	const struct osr_groups *groups = tables->groups.n ? &tables->groups : NULL;
+	bool by_path = tables->paths.n_rows && !tables->folded;
+
 	return (struct osr_generation){
 		.routing = &tables->routing,
-		.paths = tables->paths.n_rows && !tables->folded ? &tables->paths : NULL,
-		.groups = tables->groups.n ? &tables->groups : NULL,
+		.paths = by_path ? &tables->paths : NULL,
+		.groups = groups,
 		.term_sl2vl = tables->term_sl2vl,
 	};
 }

@@ -312,12 +312,52 @@ static enum osr_status sl2vl_set(struct reader *reader, uint8_t *table, const ui
 	return OSR_OK;
 }
 
+static enum osr_status sl2vl_of_switch(struct reader *reader, uint64_t in, uint64_t out,
+				       const uint8_t vl[16])
+{
+	uint64_t highest = in > out ? in : out;
+
+	if (highest > reader->fabric->sw_n_ports[reader->sw])
+		return fail_port(reader, highest);
+	return sl2vl_set(reader, osr_tables_sl2vl(reader->tables, reader->sw, in, out), vl);
+}
+
+static enum osr_status sl2vl_of_ends(struct reader *reader, const uint8_t vl[16])
+{
+	enum osr_status st = OSR_OK;
+
+	for (uint32_t i = 0; !st && i < reader->n_owners; i++)
+		if (reader->owner[i].index != OSR_NONE)
+			st = sl2vl_set(reader, reader->tables->term_sl2vl[reader->owner[i].index],
+				       vl);
+	return st;
+}
+
+/* 16 VLs; in ibdmchk's form 8 bytes of two VLs each. */
+static bool take_vls(const char **at, bool ibdm, uint8_t vl[16])
+{
+	uint64_t value = 0;
+
+	for (unsigned sl = 0; sl < 16; sl++) {
+		bool good = true;
+
+		if (!ibdm)
+			good = osr_scan(at, " %15d", &value);
+		else if (sl % 2 == 0)
+			good = osr_scan(at, " %255x", &value);
+		if (!good)
+			return false;
+		vl[sl] = ibdm && sl % 2 == 0 ? value >> 4 : value & 15;
+	}
+	return true;
+}
+
 static enum osr_status sl2vl_line(struct reader *reader, const char *at)
 {
 	bool known = reader->sw != OSR_NONE || reader->n_owners,
 	     ibdm = at[0] == '0' && at[1] == 'x', good;
 	bool head = is_end_head(&at);
-	uint64_t guid, in, out, value;
+	uint64_t guid, in, out;
 	enum osr_status st;
 	uint8_t vl[16];
 
@@ -335,13 +375,7 @@ static enum osr_status sl2vl_line(struct reader *reader, const char *at)
 	}
 	/* Two ports and 16 VLs, or 8 bytes of two VLs each. */
 	good = osr_scan(&at, "%255d %255d ", &in, &out) && (ibdm || (osr_scan(&at, ":") && known));
-	for (unsigned sl = 0; good && sl < 16; sl++) {
-		if (!ibdm)
-			good = osr_scan(&at, " %15d", &value);
-		else if (sl % 2 == 0)
-			good = osr_scan(&at, " %255x", &value);
-		vl[sl] = ibdm && sl % 2 == 0 ? (uint8_t)(value >> 4) : value & 15;
-	}
+	good = good && take_vls(&at, ibdm, vl);
 	if (!good || !at_end(at))
 		return osr_lines_fail(
 			reader->in,
@@ -349,19 +383,8 @@ static enum osr_status sl2vl_line(struct reader *reader, const char *at)
 			     : "expected \"IN OUT : \" and 16 VLs from 0 to 15 below the "
 			       "head line of a port");
 	reader->n_rows++;
-	st = OSR_OK;
-	if (reader->sw != OSR_NONE && (in > reader->fabric->sw_n_ports[reader->sw] ||
-				       out > reader->fabric->sw_n_ports[reader->sw]))
-		st = fail_port(reader, in > out ? in : out);
-	else if (reader->sw != OSR_NONE)
-		st = sl2vl_set(
-			reader,
-			osr_tables_sl2vl(reader->tables, reader->sw, (unsigned)in, (unsigned)out),
-			vl);
-	for (uint32_t i = 0; reader->sw == OSR_NONE && i < reader->n_owners && !st; i++)
-		if (reader->owner[i].index != OSR_NONE)
-			st = sl2vl_set(reader, reader->tables->term_sl2vl[reader->owner[i].index],
-				       vl);
+	st = reader->sw == OSR_NONE ? sl2vl_of_ends(reader, vl)
+				    : sl2vl_of_switch(reader, in, out, vl);
 	if (ibdm) {
 		reader->sw = OSR_NONE;
 		reader->n_owners = 0;
@@ -394,7 +417,7 @@ static enum osr_status path_head(struct reader *reader, uint64_t guid, bool node
 		return osr_lines_fail(reader->in, "a line of an end port below those of a switch");
 	if (!reader->n_owners || guid != reader->guid)
 		st = take_ends(reader, guid, node_first);
-	for (uint32_t i = 0; i < reader->n_owners && !st; i++)
+	for (uint32_t i = 0; !st && i < reader->n_owners; i++)
 		if (reader->owner[i].index != OSR_NONE && !sl_row(reader, reader->owner[i].index))
 			st = osr_lines_nomem(reader->in);
 	return st;
@@ -444,10 +467,31 @@ static enum osr_status path_sl(struct reader *reader, uint64_t lid, uint64_t sl)
 	return OSR_OK;
 }
 
-static enum osr_status path_line(struct reader *reader, const char *at)
+/* A digit for each LID from this one on. */
+static enum osr_status path_digits(struct reader *reader, const char *at, uint64_t lid)
 {
 	static const char digits[] = "0123456789abcdef";
 	enum osr_status st = OSR_OK;
+
+	while (!st && *at && *at != ' ') {
+		const char *digit = strchr(digits, *at);
+
+		if (digit && lid <= UINT16_MAX)
+			st = path_sl(reader, lid, (uint64_t)(digit - digits));
+		else if (*at != '-')
+			st = osr_lines_fail(reader->in,
+					    "expected an SL, 0 to f, or - for LID %" PRIu64, lid);
+		at++;
+		lid++;
+	}
+	if (st || at_end(at))
+		return st;
+	return osr_lines_fail(reader->in, "unexpected text after the SLs");
+}
+
+static enum osr_status path_line(struct reader *reader, const char *at)
+{
+	enum osr_status st;
 	uint64_t first, lid, sl;
 
 	if (osr_take_word(&at, "Senders on switch "))
@@ -461,23 +505,8 @@ static enum osr_status path_line(struct reader *reader, const char *at)
 	if (osr_scan(&at, "%x ", &first)) {
 		bool colon = osr_scan(&at, ": ");
 
-		/* A digit for each LID from this one on. */
-		if (colon && reader->compact && first <= UINT16_MAX && *at) {
-			for (lid = first; *at && *at != ' ' && !st; at++, lid++) {
-				const char *digit = strchr(digits, *at);
-
-				if (digit && lid <= UINT16_MAX)
-					st = path_sl(reader, lid, (uint64_t)(digit - digits));
-				else if (*at != '-')
-					st = osr_lines_fail(
-						reader->in,
-						"expected an SL, 0 to f, or - for LID %" PRIu64,
-						lid);
-			}
-			return st || at_end(at) ? st
-						: osr_lines_fail(reader->in,
-								 "unexpected text after the SLs");
-		}
+		if (colon && reader->compact && first <= UINT16_MAX && *at)
+			return path_digits(reader, at, first);
 		if (colon && reader->guid && first <= UINT16_MAX && osr_scan(&at, "%15d ", &sl))
 			return *at ? osr_lines_fail(reader->in, "something behind the SL")
 				   : path_sl(reader, first, sl);
@@ -633,18 +662,28 @@ static bool has_lmc(const struct osr_net *net, uint32_t port)
 	return net->nodes[net->ports[port].node].type != OSR_NET_SWITCH && net->ports[port].lid;
 }
 
+/* Does no other port own one of these LIDs? */
+static bool are_free(const struct osr_net_port *net_port, uint32_t n_lids, const uint64_t *owner)
+{
+	uint32_t behind = net_port->lid + n_lids;
+
+	if (behind > OSR_MAX_LID + 1u)
+		return false;
+	for (uint32_t lid = net_port->lid; lid < behind; lid++)
+		if (owner[lid] && owner[lid] != net_port->guid)
+			return false;
+	return true;
+}
+
 /* Ports have the LMC that most have, if nobody else has an entry for a LID of the range. */
 static void take_usual_lmc(struct osr_net *net, uint8_t usual, const uint64_t *owner)
 {
 	for (uint32_t port = 0; port < net->n_ports; port++) {
 		struct osr_net_port *net_port = &net->ports[port];
-		uint32_t lid = net_port->lid, behind = lid + (1u << usual);
-		bool is_free = has_lmc(net, port) && net_port->lmc < usual &&
-			       can_be_lmc(lid, usual, lid) && behind <= OSR_MAX_LID + 1u;
 
-		for (uint32_t i = lid; is_free && i < behind; i++)
-			is_free = !owner[i] || owner[i] == net_port->guid;
-		if (is_free)
+		if (has_lmc(net, port) && net_port->lmc < usual &&
+		    can_be_lmc(net_port->lid, usual, net_port->lid) &&
+		    are_free(net_port, 1u << usual, owner))
 			net_port->lmc = usual;
 	}
 }
@@ -691,8 +730,8 @@ enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net)
 
 			if (!has_lmc(net, port))
 				continue;
-			for (end = first = osr_keyed_at(keyed, n, net_port->guid);
-			     end < n && keyed[end].key == net_port->guid;)
+			end = first = osr_keyed_at(keyed, n, net_port->guid);
+			while (end < n && keyed[end].key == net_port->guid)
 				end++;
 			/*
 			 * The least LMC with which the port has all the LIDs that it has entries
