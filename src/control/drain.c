@@ -112,13 +112,16 @@ static struct row *make_row(struct osr_drains *drains, const struct osr_part *pa
 
 	if (row)
 		return row;
-	for (uint32_t i = 0; drains->n == MAX_ROWS && i < drains->n; i++)
-		if (!is_wanted(&drains->row[i]) && (!oldest || drains->row[i].last < oldest->last))
-			oldest = &drains->row[i];
+	if (drains->n == MAX_ROWS)
+		for (uint32_t i = 0; i < drains->n; i++)
+			if (!is_wanted(&drains->row[i]) &&
+			    (!oldest || drains->row[i].last < oldest->last))
+				oldest = &drains->row[i];
 	if (oldest)
 		remove_row(drains, oldest);
 	end = drains->row + drains->n++;
-	for (row = drains->row; row < end && compare_parts(&row->part, part) < 0;)
+	row = drains->row;
+	while (row < end && compare_parts(&row->part, part) < 0)
 		row++;
 	memmove(row + 1, row, (size_t)(end - row) * sizeof(*row));
 	*row = (struct row){ .part = *part, .last = -1 };
@@ -394,7 +397,7 @@ enum osr_status osr_drains_remove(struct osr_drains *drains, const char *what,
 	pthread_mutex_lock(&drains->mutex);
 	if (!all)
 		st = find_drained(drains, what, &part, diag);
-	for (uint32_t i = drains->n; !st && i-- > 0;) {
+	for (uint32_t i = st ? 0 : drains->n; i-- > 0;) {
 		struct row *row = &drains->row[i];
 
 		if (!row->drained || (!all && compare_parts(&row->part, &part) != 0))
@@ -425,33 +428,36 @@ void osr_drains_forget(struct osr_drains *drains)
 	pthread_mutex_unlock(&drains->mutex);
 }
 
-json_t *osr_drains_json(struct osr_drains *drains)
+/* Adds a row to the list; false: no memory. */
+static bool add_json(json_t *list, const struct row *row, const char *why)
 {
 	static const char *const states[] = { "asked", "out", "suspended" };
-	json_t *list = json_array();
 	char guid[24];
 
-	pthread_mutex_lock(&drains->mutex);
-	/* Drained ones first, then held ones. */
-	for (unsigned held = 0; held < 2; held++)
-		for (uint32_t i = 0; list && i < drains->n; i++) {
-			const struct row *row = &drains->row[i];
+	snprintf(guid, sizeof(guid), "0x%016" PRIx64, row->part.guid);
+	return !json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:i, s:s, s:s}", "what",
+						      row->name, "switch", row->node, "guid", guid,
+						      "port", row->part.port, "why", why, "state",
+						      states[row->state]));
+}
 
-			if (!(held ? row->held : row->drained))
-				continue;
-			snprintf(guid, sizeof(guid), "0x%016" PRIx64, row->part.guid);
-			if (json_array_append_new(list,
-						  json_pack("{s:s, s:s, s:s, s:i, s:s, s:s}",
-							    "what", row->name, "switch", row->node,
-							    "guid", guid, "port", row->part.port,
-							    "why", held ? "held" : "drained",
-							    "state", states[row->state]))) {
-				json_decref(list);
-				list = NULL;
-			}
-		}
+json_t *osr_drains_json(struct osr_drains *drains)
+{
+	json_t *list = json_array();
+	bool good = list;
+
+	pthread_mutex_lock(&drains->mutex);
+	for (uint32_t i = 0; good && i < drains->n; i++)
+		if (drains->row[i].drained)
+			good = add_json(list, &drains->row[i], "drained");
+	for (uint32_t i = 0; good && i < drains->n; i++)
+		if (drains->row[i].held)
+			good = add_json(list, &drains->row[i], "held");
 	pthread_mutex_unlock(&drains->mutex);
-	return list;
+	if (good)
+		return list;
+	json_decref(list);
+	return NULL;
 }
 
 struct osr_drains_state osr_drains_state(struct osr_drains *drains)
@@ -544,6 +550,33 @@ enum osr_status osr_drains_load(struct osr_drains *drains, const char *text, siz
 
 /* Links that flap ------------------------------------------------------------------------------ */
 
+/* How often the link of the row went down within the time that counts. */
+static uint32_t count_down(const struct osr_drains *drains, const struct row *row, double now)
+{
+	uint32_t n = row->n_down < MAX_TIMES ? row->n_down : MAX_TIMES, n_down = 0;
+
+	for (uint32_t k = 0; k < n; k++)
+		n_down += now - row->down[k] <= drains->hold.within;
+	return n_down;
+}
+
+/* Holds the link down if it went down too often. Links without a row never went down. */
+static void link_came_up(struct osr_drains *drains, const struct osr_drains_look *look,
+			 const struct osr_part *link)
+{
+	struct row held = { .part = *link, .held = true };
+	struct row *row = row_of(drains, link);
+
+	if (!row)
+		return;
+	row->last = look->now;
+	if (row->held || count_down(drains, row, look->now) < drains->hold.after)
+		return;
+	name_part(look->fabric, osr_fabric_switch_by_guid(look->fabric, link->guid), &held);
+	if (!want(drains, &held, NULL))
+		look->say(look->ctx, OSR_DRAIN_HELD, held.name, "");
+}
+
 static enum osr_status look_for_flaps(struct osr_drains *drains, const struct osr_drains_look *look)
 {
 	const struct osr_fabric *fabric = look->fabric;
@@ -562,30 +595,20 @@ static enum osr_status look_for_flaps(struct osr_drains *drains, const struct os
 			link[n++] = (struct osr_part){ fabric->sw_guid[fabric->chan_src[c]],
 						       fabric->chan_port[c] };
 	while (seen && (i < drains->n_seen || j < n)) {
-		int order = i == drains->n_seen ? 1
-			    : j == n            ? -1
-						: compare_parts(&seen[i], &link[j]);
+		int order;
 
+		if (i == drains->n_seen)
+			order = 1;
+		else if (j == n)
+			order = -1;
+		else
+			order = compare_parts(&seen[i], &link[j]);
 		if (order < 0) {
 			struct row *row = make_row(drains, &seen[i]);
 
 			row->down[row->n_down++ % MAX_TIMES] = row->last = look->now;
 		} else if (order > 0) {
-			struct row *row = row_of(drains, &link[j]);
-			struct row held = { .part = link[j], .held = true };
-			uint32_t n_down = 0;
-
-			/* It came up; what went down so often lately is held down. */
-			if (row)
-				row->last = look->now;
-			for (uint32_t k = 0; row && k < row->n_down && k < MAX_TIMES; k++)
-				n_down += look->now - row->down[k] <= drains->hold.within;
-			if (row && n_down >= drains->hold.after && !row->held) {
-				name_part(fabric, osr_fabric_switch_by_guid(fabric, link[j].guid),
-					  &held);
-				if (!want(drains, &held, NULL))
-					look->say(look->ctx, OSR_DRAIN_HELD, held.name, "");
-			}
+			link_came_up(drains, look, &link[j]);
 		}
 		i += order <= 0;
 		j += order >= 0;

@@ -232,7 +232,7 @@ static enum osr_status protocol_take_hosts(struct call *call, struct placing *pl
 	placing->host = osr_alloc(&placing->arena, placing->in.n_ranks, sizeof(*placing->host));
 	if (osr_arena_failed(&placing->arena, &call->diag))
 		return OSR_NOMEM;
-	for (uint32_t r = 0; r < placing->in.n_ranks && !st; r++)
+	for (uint32_t r = 0; !st && r < placing->in.n_ranks; r++)
 		st = find_host(call, placing, r, json_array_get(hosts, r));
 	placing->in.host = placing->host;
 	return st;
@@ -253,7 +253,7 @@ static enum osr_status take_patterns(struct call *call, struct placing *placing)
 	if (osr_arena_failed(&placing->arena, &call->diag))
 		return OSR_NOMEM;
 	placing->in.n_keys = n;
-	for (uint32_t k = 0; k < n && !st; k++) {
+	for (uint32_t k = 0; !st && k < n; k++) {
 		const char *text = json_string_value(json_array_get(patterns, k));
 
 		st = text ? parse_pairs(text, &placing->arena, &pair[k], &n_pairs[k], &call->diag)
@@ -485,20 +485,26 @@ static json_t *answer_of(struct call *call, const struct operation *op)
 	return osr_with(answer, "ok", json_true());
 }
 
+static const struct operation *find_operation(const char *op)
+{
+	for (size_t i = 0; i < sizeof(operations) / sizeof(*operations); i++)
+		if (!strcmp(op, operations[i].op))
+			return &operations[i];
+	return NULL;
+}
+
 json_t *osr_protocol(struct osr_sched *sched, const struct osr_peer *peer, const char *line,
 		     size_t size, struct osr_effect *effect)
 {
 	struct call call = { .sched = sched, .peer = peer, .effect = effect };
-	const struct operation *found = NULL;
+	const struct operation *found;
 	json_error_t error;
 	json_t *in = json_loadb(line, size, JSON_REJECT_DUPLICATES, &error), *answer;
 	const char *op = json_string_value(json_object_get(in, "op"));
 
 	*effect = (struct osr_effect){ .key = OSR_NONE };
 	call.in = in;
-	for (size_t i = 0; op && i < sizeof(operations) / sizeof(*operations); i++)
-		if (!strcmp(op, operations[i].op))
-			found = &operations[i];
+	found = op ? find_operation(op) : NULL;
 	osr_sched_take(sched);
 	if (found)
 		answer = answer_of(&call, found);

@@ -179,6 +179,15 @@ static void accept_client(struct osr_control *control)
 	control->client[control->n_clients++] = client;
 }
 
+/* Does a client other than number i watch the application? */
+static bool is_watched_beside(const struct osr_control *control, uint32_t i, uint32_t app)
+{
+	for (uint32_t k = 0; k < control->n_clients; k++)
+		if (k != i && osr_client_watches(control->client[k], app))
+			return true;
+	return false;
+}
+
 static void drop_client(struct osr_control *control, uint32_t i)
 {
 	struct osr_client *client = control->client[i];
@@ -187,11 +196,8 @@ static void drop_client(struct osr_control *control, uint32_t i)
 	/* An application that is held goes unless another connection tells of it. */
 	for (uint32_t w = 0; w < client->n_watched; w++) {
 		struct osr_sched_app *app = osr_sched_find(control->sched, client->watched[w].app);
-		bool held = app && app->held;
 
-		for (uint32_t k = 0; held && k < control->n_clients; k++)
-			held = k == i || !osr_client_watches(control->client[k], app->id);
-		if (held)
+		if (app && app->held && !is_watched_beside(control, i, app->id))
 			osr_sched_release(control->sched, app);
 	}
 	pthread_mutex_unlock(&control->mutex);
