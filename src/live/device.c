@@ -43,9 +43,11 @@ static void device_add_ports(struct ends *ends, const char *name)
 
 	if (umad_get_ca(name, &ca) < 0)
 		return;
-	for (int p = 0; p <= ca.numports && p < UMAD_CA_MAX_PORTS; p++) {
+	for (int p = 0; p < UMAD_CA_MAX_PORTS; p++) {
 		const umad_port_t *port = ca.ports[p];
 
+		if (p > ca.numports)
+			break;
 		if (!port ||
 		    (strcmp(port->link_layer, "InfiniBand") && strcmp(port->link_layer, "IB")))
 			continue;
@@ -77,8 +79,9 @@ static enum osr_status list_ends(struct ends *ends, struct osr_diag *diag)
 	for (node = list; node; node = node->next)
 		n_devices++;
 	ends->end = calloc(n_devices * UMAD_CA_MAX_PORTS + 1, sizeof(*ends->end));
-	for (node = list; node && ends->end; node = node->next)
-		device_add_ports(ends, node->ca_name);
+	if (ends->end)
+		for (node = list; node; node = node->next)
+			device_add_ports(ends, node->ca_name);
 	umad_free_ca_device_list(list);
 	if (!ends->end)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for InfiniBand devices");
@@ -128,14 +131,16 @@ static enum osr_status device_refuse(const struct ends *ends, const struct osr_d
 	for (size_t i = 0; i < ends->n; i++) {
 		const struct end *end = &ends->end[i];
 		size_t length = strlen(list), k = 0;
+		const char *flaw = "";
 
 		while (k < ends->n && !(ends->end[k].smi && ends->end[k].guid == end->guid))
 			k++;
+		if (k == ends->n)
+			flaw = " (no SMI has its port GUID)";
+		else if (!rank_of(end))
+			flaw = " (disabled)";
 		snprintf(list + length, sizeof(list) - length, "%s%s:%d%s", i ? ", " : "", end->ca,
-			 end->port,
-			 k == ends->n    ? " (no SMI has its port GUID)"
-			 : !rank_of(end) ? " (disabled)"
-					 : "");
+			 end->port, flaw);
 	}
 	if (want->ca)
 		snprintf(port, sizeof(port), " %.40s", want->ca);

@@ -109,10 +109,12 @@ static void transmit(struct osr_mad *mad, struct request *request)
 		memcpy(umad_get_mad(mad->out), request->bytes, IB_MAD_SIZE);
 		mad_set_field64(umad_get_mad(mad->out), 0, IB_MAD_TRID_F,
 				(uint64_t)(request - mad->slot) << 8 | request->generation);
-		umad_set_addr(mad->out, request->lid, directed ? 0 : 1, 0,
-			      directed ? 0 : IB_DEFAULT_QP1_QKEY);
-		if (!directed)
+		if (directed) {
+			umad_set_addr(mad->out, request->lid, 0, 0, 0);
+		} else {
+			umad_set_addr(mad->out, request->lid, 1, 0, IB_DEFAULT_QP1_QKEY);
 			umad_set_pkey(mad->out, (int)mad->client.device->pkey_index);
+		}
 		if (umad_send(mad->fd, mad->agent, mad->out, IB_MAD_SIZE, TIMEOUT_MS, 0) >= 0)
 			return;
 	}
@@ -131,11 +133,12 @@ static void receive(struct osr_mad *mad)
 	 * Nothing at all has arrived for the longest time allowed, not even what the kernel says of
 	 * requests without an answer: all that is under way is lost, and sent again.
 	 */
-	for (unsigned i = 0; agent < 0 && i < WINDOW; i++)
-		if (mad->slot[i].tries)
-			transmit(mad, &mad->slot[i]);
-	if (agent < 0)
+	if (agent < 0) {
+		for (unsigned i = 0; i < WINDOW; i++)
+			if (mad->slot[i].tries)
+				transmit(mad, &mad->slot[i]);
 		return;
+	}
 	trid = mad_get_field64(answer, 0, IB_MAD_TRID_F) & 0xffffffff;
 	if (agent != mad->agent || trid >> 8 >= WINDOW)
 		return;

@@ -65,9 +65,7 @@ static void copy_port(const struct reader *reader, struct osr_live_port *to, ibn
 
 	*to = (struct osr_live_port){
 		.guid = from->guid,
-		.peer = from->remoteport ? node_index(reader, from->remoteport->node)
-					 : OSR_LIVE_NONE,
-		.peer_port = from->remoteport ? from->remoteport->portnum : 0,
+		.peer = OSR_LIVE_NONE,
 		.known = true,
 		.lid = from->base_lid,
 		.lmc = from->lmc,
@@ -81,6 +79,10 @@ static void copy_port(const struct reader *reader, struct osr_live_port *to, ibn
 		.arb_low_size = mad_get_field(info, 0, IB_PORT_VL_ARBITRATION_LOW_CAP_F),
 		.arb_high_size = mad_get_field(info, 0, IB_PORT_VL_ARBITRATION_HIGH_CAP_F),
 	};
+	if (!from->remoteport)
+		return;
+	to->peer = node_index(reader, from->remoteport->node);
+	to->peer_port = from->remoteport->portnum;
 }
 
 static void copy_node(struct reader *reader, struct osr_live_node *to, ibnd_node_t *from)
@@ -146,8 +148,11 @@ static enum osr_status discover(struct reader *reader, struct osr_diag *diag)
 		return OSR_NOMEM;
 	ibnd_iter_nodes(reader->found, collect_node, reader);
 	qsort(reader->by_guid, n, sizeof(*reader->by_guid), read_by_guid);
-	for (uint32_t i = 0; i < n && !osr_arena_failed(reader->arena, NULL); i++)
+	for (uint32_t i = 0; i < n; i++) {
 		copy_node(reader, &reader->live->nodes[i], reader->by_guid[i]);
+		if (osr_arena_failed(reader->arena, diag))
+			return OSR_NOMEM;
+	}
 	reader->live->from = node_index(reader, reader->found->from_node);
 	return osr_arena_failed(reader->arena, diag) ? OSR_NOMEM : OSR_OK;
 }
@@ -185,14 +190,15 @@ static void ask_end_node(struct reader *reader, uint32_t i)
 	if (reader->ask->sl2vl)
 		live_node->sl2vl = osr_calloc(reader->arena, live_node->n_ports + 1,
 					      sizeof(*live_node->sl2vl));
-	for (unsigned p = 1; p <= live_node->n_ports && !osr_arena_failed(reader->arena, NULL);
-	     p++) {
+	for (unsigned p = 1; p <= live_node->n_ports; p++) {
 		ibnd_node_t *own = reader->by_guid[i];
 		ibnd_port_t *peer;
 		ib_dr_path_t path = own->path_portid.drpath;
 		bool is_known =
 			own == reader->found->from_node && (int)p == reader->found->from_portnum;
 
+		if (osr_arena_failed(reader->arena, NULL))
+			return;
 		if (!osr_live_port_up(live_node, p))
 			continue;
 		peer = own->ports[p]->remoteport;
@@ -267,10 +273,12 @@ static void ask_switch(struct reader *reader, uint32_t i)
 
 	if (reader->ask->lft)
 		live_node->lft = osr_calloc(reader->arena, n_blocks, LFT_BLOCK);
-	if (live_node->lft)
+	if (live_node->lft) {
 		memset(live_node->lft, 0xff, n_blocks * LFT_BLOCK);
-	for (unsigned b = 0; live_node->lft && b < n_blocks; b++)
-		read_ask(reader, &path, b, (struct what){ i, IB_ATTR_LINEARFORWTBL, b >> 8, b });
+		for (unsigned b = 0; b < n_blocks; b++)
+			read_ask(reader, &path, b,
+				 (struct what){ i, IB_ATTR_LINEARFORWTBL, b >> 8, b });
+	}
 	if (live_node->n_mlids > reader->ask->n_mlids)
 		live_node->n_mlids = reader->ask->n_mlids;
 	/* Whole blocks, and no more than a cookie's byte can number. */
@@ -279,21 +287,25 @@ static void ask_switch(struct reader *reader, uint32_t i)
 	if (reader->ask->n_mlids)
 		live_node->mft = osr_calloc(reader->arena, live_node->n_mlids + MFT_BLOCK,
 					    sizeof(*live_node->mft));
-	for (unsigned b = 0; live_node->mft && b * MFT_BLOCK < live_node->n_mlids; b++)
-		for (unsigned p = 0; p <= live_node->n_ports / MFT_PORTS; p++)
-			read_ask(reader, &path, p << 28 | b,
-				 (struct what){ i, IB_ATTR_MULTICASTFORWTBL, b, p });
+	if (live_node->mft)
+		for (unsigned b = 0; b * MFT_BLOCK < live_node->n_mlids; b++)
+			for (unsigned p = 0; p <= live_node->n_ports / MFT_PORTS; p++)
+				read_ask(reader, &path, p << 28 | b,
+					 (struct what){ i, IB_ATTR_MULTICASTFORWTBL, b, p });
 	if (reader->ask->sl2vl)
 		live_node->sl2vl =
 			osr_calloc(reader->arena, width * width, sizeof(*live_node->sl2vl));
-	for (unsigned in = 0; live_node->sl2vl && in < width; in++)
-		for (unsigned out = 0; out < width; out++)
-			if (osr_live_port_up(live_node, in) && osr_live_port_up(live_node, out))
-				read_ask(reader, &path, in << 8 | out,
-					 (struct what){ i, IB_ATTR_SLVL_TABLE, in, out });
-	for (unsigned p = 1; reader->ask->vlarb && p <= live_node->n_ports; p++)
-		if (osr_live_port_up(live_node, p))
-			ask_vlarb(reader, i, p, &path);
+	if (live_node->sl2vl)
+		for (unsigned in = 0; in < width; in++)
+			for (unsigned out = 0; out < width; out++)
+				if (osr_live_port_up(live_node, in) &&
+				    osr_live_port_up(live_node, out))
+					read_ask(reader, &path, in << 8 | out,
+						 (struct what){ i, IB_ATTR_SLVL_TABLE, in, out });
+	if (reader->ask->vlarb)
+		for (unsigned p = 1; p <= live_node->n_ports; p++)
+			if (osr_live_port_up(live_node, p))
+				ask_vlarb(reader, i, p, &path);
 }
 
 static enum osr_status live_read_tables(struct reader *reader, struct osr_diag *diag)
@@ -309,8 +321,9 @@ static enum osr_status live_read_tables(struct reader *reader, struct osr_diag *
 
 	if (st)
 		return st;
-	for (uint32_t i = 0; i < reader->live->n_nodes && !osr_arena_failed(reader->arena, NULL);
-	     i++) {
+	for (uint32_t i = 0; i < reader->live->n_nodes; i++) {
+		if (osr_arena_failed(reader->arena, NULL))
+			break;
 		if (reader->ask->tell)
 			reader->ask->tell("tables of the fabric", i, reader->live->n_nodes);
 		if (reader->live->nodes[i].type == OSR_LIVE_SWITCH)

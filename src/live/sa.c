@@ -41,10 +41,12 @@ static enum osr_status sa_ask(struct asker *asker, uint64_t first, uint64_t end,
 	const struct osr_live_paths *live_paths = asker->paths;
 	uint8_t mad[IB_MAD_SIZE];
 
-	for (uint64_t i = first; i < end && !asker->n_unanswered; i++) {
+	for (uint64_t i = first; i < end; i++) {
 		uint16_t slid = live_paths->slid[i / live_paths->n_dlids];
 		uint16_t dlid = live_paths->dlid[i % live_paths->n_dlids];
 
+		if (asker->n_unanswered)
+			break;
 		if (live_paths->tell)
 			live_paths->tell("SLs of paths, from the SA", i, end);
 		memset(mad, 0, IB_MAD_SIZE);
