@@ -60,8 +60,10 @@ enum osr_status osr_names_build(struct osr_names *names, const struct osr_name *
 	char(*number)[NUMBER_SIZE];
 
 	for (uint32_t i = 0; i < n; i++) {
-		for (const char *at = row[i].text; at && *at; at++)
-			n_words += is_word_start(row[i].text, at);
+		const char *text = row[i].text ? row[i].text : "";
+
+		for (const char *at = text; *at; at++)
+			n_words += is_word_start(text, at);
 		n_numbers += (row[i].guid != 0) + (row[i].lid ? 1u << row[i].lmc : 0);
 		n_nodes = row[i].node >= n_nodes ? row[i].node + 1 : n_nodes;
 	}
@@ -74,9 +76,10 @@ enum osr_status osr_names_build(struct osr_names *names, const struct osr_name *
 		return OSR_NOMEM;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t n_lids = row[i].lid ? 1u << row[i].lmc : 0;
+		const char *text = row[i].text ? row[i].text : "";
 
-		for (const char *at = row[i].text; at && *at; at++)
-			if (is_word_start(row[i].text, at))
+		for (const char *at = text; *at; at++)
+			if (is_word_start(text, at))
 				names->word[names->n_words++] =
 					(struct osr_name_word){ .at = at, .row = i };
 		for (uint32_t k = row[i].guid ? 0 : 1; k <= n_lids; k++) {
@@ -106,15 +109,18 @@ enum osr_status osr_names_of_fabric(struct osr_names *names, const struct osr_fa
 					    .node = s,
 					    .kind = OSR_NAME_SWITCH };
 	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
-		bool own = fabric->term_role[t] == OSR_ROLE_SP0;
-
-		row[n + t] = (struct osr_name){ .text = own ? NULL
-							    : fabric->names + fabric->term_name[t],
+		row[n + t] = (struct osr_name){ .text = fabric->names + fabric->term_name[t],
 						.guid = fabric->term_guid[t],
 						.lid = fabric->term_lid[t],
 						.lmc = fabric->term_lmc[t],
-						.node = own ? fabric->term_switch[t] : n + t,
-						.kind = own ? OSR_NAME_SWITCH : OSR_NAME_END_PORT };
+						.node = n + t,
+						.kind = OSR_NAME_END_PORT };
+		if (fabric->term_role[t] != OSR_ROLE_SP0)
+			continue;
+		/* Another GUID and LIDs of the switch, which has its name already. */
+		row[n + t].text = NULL;
+		row[n + t].node = fabric->term_switch[t];
+		row[n + t].kind = OSR_NAME_SWITCH;
 	}
 	return osr_names_build(names, row, n + fabric->n_terminals, arena, diag);
 }
@@ -173,10 +179,13 @@ static void search_words(struct search *search, const char *what, size_t len, en
 		else
 			hi = mid;
 	}
-	for (; lo < names->n_words && !strncmp(names->word[lo].at, what, len); lo++) {
+	for (; lo < names->n_words; lo++) {
 		const struct osr_name_word *word = &names->word[lo];
-		enum fit fit = fit_of(word, names->row[word->row].text, len);
+		enum fit fit;
 
+		if (strncmp(word->at, what, len) != 0)
+			break;
+		fit = fit_of(word, names->row[word->row].text, len);
 		if (worst == NUMBER && word->number && !word->at[len])
 			take(search, &names->row[word->row], NUMBER);
 		if (worst == NUMBER || word->number)
@@ -197,8 +206,9 @@ static bool read_guid(const char *text, size_t len, uint64_t *guid)
 	char digits[17] = "", *end;
 	size_t skip = 0;
 
-	for (size_t i = 0; i < sizeof(heads) / sizeof(*heads) && !skip; i++)
-		skip = len > 2 && !strncmp(text, heads[i], 2) ? 2 : 0;
+	for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
+		if (len > 2 && !strncmp(text, heads[i], 2))
+			skip = 2;
 	while (len > skip + 16 && text[skip] == '0')
 		skip++;
 	if (len == skip || len - skip > 16 || !is_letter(text[skip]))
@@ -318,32 +328,42 @@ static bool is_one_host(const struct osr_names *names)
 	return len > 0;
 }
 
+/* Is this the name of another hit than number i? */
+static bool has_namesake(const struct osr_names *names, uint32_t i, const char *name)
+{
+	char buf[32];
+
+	for (uint32_t k = 0; k < names->n_hits; k++)
+		if (k != i && !strcmp(name, name_text(names, names->hit[k], buf)))
+			return true;
+	return false;
+}
+
 /* Several nodes are called so: the names that would do, as many as there is room for. */
 static enum osr_status names_list(const struct osr_names *names, const char *word, size_t len,
 				  unsigned kinds, struct osr_diag *diag)
 {
 	uint32_t n = names->n_hits, n_shown = n < MAX_LISTED ? n : MAX_LISTED;
-	char list[352] = "", one[32], other[32];
+	char list[352] = "", one[32];
+	const char *plural, *more;
 	size_t at = 0;
 
 	for (uint32_t i = 0; i < n_shown; i++) {
 		const char *name = name_text(names, names->hit[i], one);
+		const char *between = i < n - 1 ? ", " : " or ";
 
-		/* Ports of one HCA have one name. */
-		for (uint32_t k = 0; k < n && name != one; k++)
-			if (k != i && !strcmp(name, name_text(names, names->hit[k], other))) {
-				snprintf(one, sizeof(one), GUID_AS, names->hit[i]->guid);
-				name = one;
-			}
+		/* Ports of one HCA have one name: the GUID tells them apart. */
+		if (name != one && has_namesake(names, i, name)) {
+			snprintf(one, sizeof(one), GUID_AS, names->hit[i]->guid);
+			name = one;
+		}
 		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s\"%.64s\"",
-				       !i          ? ""
-				       : i < n - 1 ? ", "
-						   : " or ",
-				       name);
+				       i ? between : "", name);
 	}
+	plural = kinds == OSR_NAME_SWITCH ? "es" : "s";
+	more = n_shown < n ? ", ..." : "";
 	return osr_fail(diag, OSR_INVAL, "%u %s%s are called \"%.*s\": give %s%s", n,
-			kind_name(kinds), kinds == OSR_NAME_SWITCH ? "es" : "s",
-			(int)(len < 64 ? len : 64), word, list, n_shown < n ? ", ..." : "");
+			kind_name(kinds), plural, len < 64 ? (int)len : 64, word, list, more);
 }
 
 /*
