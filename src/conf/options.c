@@ -70,7 +70,9 @@ bool osr_options_takes_over(const struct osr_options *options, const char *built
 
 bool osr_options_known(const struct osr_param *table, const char *name, size_t len)
 {
-	for (const struct osr_param *param = table; param && param->name; param++)
+	if (!table)
+		return false;
+	for (const struct osr_param *param = table; param->name; param++)
 		if (strlen(param->name) == len && !strncmp(param->name, name, len))
 			return true;
 	return false;
@@ -86,14 +88,16 @@ static enum osr_status find_section(struct osr_options *options, const char *sec
 
 	*table = osr_plugin_params;
 	*values = &options->own;
-	for (uint32_t e = 0; *section && osr_engines[e]; e++) {
+	if (!*section)
+		return OSR_OK;
+	for (uint32_t e = 0; osr_engines[e]; e++) {
 		osr_guess_offer(&guess, osr_engines[e]->name);
 		if (strcmp(osr_engines[e]->name, section))
 			continue;
 		*table = osr_engines[e]->params ? osr_engines[e]->params : no_params;
 		*values = &options->engine[e];
 	}
-	if (!*section || *values != &options->own)
+	if (*values != &options->own)
 		return OSR_OK;
 	return osr_fail(diag, OSR_INVAL, "there is no engine \"%s\"%s", section,
 			osr_guess_say(&guess, said, sizeof(said)));
@@ -115,6 +119,19 @@ static void note_twice(struct osr_options *options, const struct osr_param *tabl
 	options->given[section] |= UINT64_C(1) << row;
 }
 
+/* Lists the sections of the engines with an option of this name: "[dmodk], [angara]". */
+static void list_sections(const char *name, char *list, size_t size)
+{
+	size_t used = 0;
+
+	for (uint32_t e = 0; osr_engines[e]; e++)
+		if (osr_options_known(osr_engines[e]->params, name, strlen(name))) {
+			snprintf(list + used, size - used, "%s[%s]", used ? ", " : "",
+				 osr_engines[e]->name);
+			used = strlen(list);
+		}
+}
+
 static void set_option(struct osr_options *options, const char *section, const char *name,
 		       const char *value, const char *where)
 {
@@ -128,16 +145,9 @@ static void set_option(struct osr_options *options, const char *section, const c
 		st = check_takeover(value, &diag);
 	if (!st)
 		st = osr_values_set(values, table, name, value, &diag);
-	/* An option of engines that stands above all sections: which section it belongs in. */
-	for (uint32_t e = 0; st && !*section && osr_engines[e]; e++) {
-		size_t used = strlen(said);
-
-		if (!osr_options_known(table, name, strlen(name)) &&
-		    osr_options_known(osr_engines[e]->params, name, strlen(name)))
-			snprintf(said + used, sizeof(said) - used, "%s[%s]", used ? ", " : "",
-				 osr_engines[e]->name);
-	}
-	if (st && !*section && *said)
+	if (st && !*section && !osr_options_known(table, name, strlen(name)))
+		list_sections(name, said, sizeof(said));
+	if (*said)
 		osr_fail(&diag, st, "\"%.60s\" is an option of %s: write it below that heading",
 			 name, said);
 	if (st)
@@ -377,15 +387,12 @@ bool osr_options_load(struct osr_options *options, const char *config, const cha
 
 const struct osr_engine *osr_options_engine(const struct osr_options *options, const char *word)
 {
-	const struct osr_engine *engine;
-
 	if (!strncmp(word, "osmroutes-", 10))
 		return osr_engine_find(word + 10);
-	engine = osr_engine_find(word);
-	for (size_t i = 0; engine && i < sizeof(builtins) / sizeof(*builtins); i++)
+	for (size_t i = 0; i < sizeof(builtins) / sizeof(*builtins); i++)
 		if (!strcmp(word, builtins[i]) && !osr_options_takes_over(options, word))
-			engine = NULL;
-	return engine;
+			return NULL;
+	return osr_engine_find(word);
 }
 
 const struct osr_values *osr_options_values(const struct osr_options *options,
@@ -402,7 +409,9 @@ uint64_t osr_options_key(const struct osr_engine *engine, const struct osr_value
 {
 	uint64_t h = 0;
 
-	for (const struct osr_param *param = engine->params; param && param->name; param++) {
+	if (!engine->params)
+		return h;
+	for (const struct osr_param *param = engine->params; param->name; param++) {
 		size_t i = (size_t)(param - engine->params);
 		const char *text =
 			param->type == OSR_PARAM_STRING ? values->str[values->num[i]] : "";
@@ -438,7 +447,9 @@ void osr_options_vl_budget(const struct osr_options *options, bool qos,
 			 "QoS is off (opensm -Q, or qos TRUE in its options, turns it on)");
 		return;
 	}
-	for (uint32_t s = 0; s < fabric->n_switches && fabric->n_channels; s++) {
+	if (!fabric->n_channels)
+		return;
+	for (uint32_t s = 0; s < fabric->n_switches; s++) {
 		if (fabric->sw_flags[s] & OSR_SW_SL2VL)
 			continue;
 		limit->vls = 1;

@@ -260,7 +260,7 @@ static uint16_t sls_of_partitions(struct osr_osmconf *osmconf)
 	while (file && good && fgets(line, sizeof(line) - 1, file)) {
 		place.line++;
 		line[strcspn(line, "#")] = '\0';
-		for (char *at = line, *end, *colon; at && good; at = end) {
+		for (char *at = line, *end, *colon; at; at = end) {
 			end = strchr(at, ';');
 			if (end)
 				*end++ = '\0';
@@ -278,6 +278,8 @@ static uint16_t sls_of_partitions(struct osr_osmconf *osmconf)
 				good = good && sls_define(at, sl_of, &sls);
 			}
 			open &= !end;
+			if (!good)
+				break;
 		}
 	}
 	if (file)

@@ -49,7 +49,9 @@ static json_t *params_json(const struct osr_param *table)
 	json_t *rows = json_array();
 	char values[512];
 
-	for (const struct osr_param *param = table; param && param->name; param++) {
+	if (!table)
+		return rows;
+	for (const struct osr_param *param = table; param->name; param++) {
 		values_text(param, values, sizeof(values));
 		json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:s}", "name", param->name,
 						      "default", param->def, "values", values,

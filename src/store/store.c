@@ -598,9 +598,10 @@ enum osr_status osr_store_read(const void *buf, size_t size, const char *label, 
 	last->baseline = header.n_results == 2 ? baseline : NULL;
 	if (reader.unjudged)
 		return OSR_OK;
-	return osr_repair_prepare(last->baseline ? baseline : last, scratch,
-				  last->baseline ? baseline_arena : last_arena,
-				  last->baseline ? &baseline->routing : &last->routing, diag);
+	if (last->baseline)
+		return osr_repair_prepare(baseline, scratch, baseline_arena, &baseline->routing,
+					  diag);
+	return osr_repair_prepare(last, scratch, last_arena, &last->routing, diag);
 }
 
 bool osr_store_fits(const struct osr_result *stored, const struct osr_fabric *fabric,

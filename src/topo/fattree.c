@@ -107,6 +107,14 @@ static const struct osr_param tree_params[] = {
 	{ 0 },
 };
 
+static enum osr_status fail_count(const struct osr_topo_job *job, uint32_t n_m, const char *other,
+				  uint32_t n_other)
+{
+	return osr_fail(job->diag, OSR_INVAL,
+			"m has %u numbers, %s %u: one per level, as many in each", n_m, other,
+			n_other);
+}
+
 static enum osr_status tree_make_tree(const struct osr_topo_job *job)
 {
 	const char *p = job->values->str[job->num[TREE_P]];
@@ -126,10 +134,10 @@ static enum osr_status tree_make_tree(const struct osr_topo_job *job)
 		st = osr_list(p, "p", pgft.p + 1, &n_p, job->diag);
 	if (st)
 		return st;
-	if (n_w != pgft.h || n_p != pgft.h)
-		return osr_fail(job->diag, OSR_INVAL,
-				"m has %u numbers, %s %u: one per level, as many in each", pgft.h,
-				n_w != pgft.h ? "w" : "p", n_w != pgft.h ? n_w : n_p);
+	if (n_w != pgft.h)
+		return fail_count(job, pgft.h, "w", n_w);
+	if (n_p != pgft.h)
+		return fail_count(job, pgft.h, "p", n_p);
 	return make_pgft(&pgft, job);
 }
 
