@@ -164,11 +164,11 @@ enum osr_status osr_changes(const struct osr_fabric *fabric, const struct osr_ro
 	st = st ? st : osr_follow_init(&both.old.follow, scratch, diag);
 	st = st ? st : osr_follow_init(&both.new.follow, scratch, diag);
 	/* End ports that send, and are there in both. */
-	for (uint32_t t = 0; t < fabric->n_terminals && !st; t++)
+	for (uint32_t t = 0; !st && t < fabric->n_terminals; t++)
 		both.sources[fabric->term_switch[t]] +=
 			fabric->term_weight[t] &&
 			osr_fabric_map_dest_stays(&both.map, fabric->lid_dest[fabric->term_lid[t]]);
-	for (uint32_t d = 0; d < fabric->n_dests && !st; d++) {
+	for (uint32_t d = 0; !st && d < fabric->n_dests; d++) {
 		uint32_t d_new = both.map.dest[d];
 
 		compare_entries(&both, d, d_new);

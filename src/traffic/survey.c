@@ -82,8 +82,11 @@ static enum osr_status congestion_walk(struct osr_meter *meter, bool counting,
 		meter->walking[n++] = i;
 	}
 	/* No switch is met twice. The last step only sees that everybody has arrived. */
-	for (uint32_t steps = 0; n && steps <= fabric->n_switches; steps++)
+	for (uint32_t steps = 0; steps <= fabric->n_switches; steps++) {
+		if (!n)
+			break;
 		n = counting ? congestion_step(meter, n, true) : congestion_step(meter, n, false);
+	}
 	if (!n)
 		return OSR_OK;
 	i = meter->walking[0];
@@ -279,14 +282,16 @@ void osr_survey_sum(const struct osr_survey *survey, struct osr_survey_sum *sum)
 	}
 	for (unsigned i = 0; i < N_FIGURES; i++)
 		spread[i]->mean /= n;
-	for (uint32_t k = 0; n > 1 && k < n; k++) {
+	if (n <= 1)
+		return;
+	for (uint32_t k = 0; k < n; k++) {
 		struct osr_survey_sum again = { 0 };
 
 		sum_run(survey, k, &again, run);
 		for (unsigned i = 0; i < N_FIGURES; i++)
 			squares[i] += (run[i] - spread[i]->mean) * (run[i] - spread[i]->mean);
 	}
-	for (unsigned i = 0; n > 1 && i < N_FIGURES; i++)
+	for (unsigned i = 0; i < N_FIGURES; i++)
 		spread[i]->half_width = 1.96 * sqrt(squares[i] / (n - 1.0) / n);
 }
 

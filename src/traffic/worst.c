@@ -74,7 +74,9 @@ static enum osr_status worst_init(struct worst *worst, struct osr_arena *scratch
 		worst->n_units += worst->rates->units[t];
 	}
 	worst->leaf = osr_alloc(scratch, fabric->n_switches, sizeof(*worst->leaf));
-	for (uint32_t v = 0, row = 0; worst->leaf && v < fabric->n_switches; row += units[v++])
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
+	for (uint32_t v = 0, row = 0; v < fabric->n_switches; row += units[v++])
 		if (units[v])
 			worst->leaf[worst->n_leaves++] = (struct leaf){ v, row, units[v] };
 	worst->n_words = (worst->n_leaves + 63) / 64;
@@ -119,7 +121,9 @@ static void bound_channels(struct worst *worst)
 	for (uint32_t t = 0; t < fabric->n_terminals; t++) {
 		uint32_t d = worst_dest(worst, t);
 
-		for (uint32_t l = 0; l < worst->n_leaves && worst->rates->units[t]; l++)
+		if (!worst->rates->units[t])
+			continue;
+		for (uint32_t l = 0; l < worst->n_leaves; l++)
 			for (uint32_t v = worst->leaf[l].sw, steps = 0; steps < fabric->n_switches;
 			     steps++) {
 				uint32_t c =
@@ -206,6 +210,18 @@ static uint32_t worst_meet(struct worst *worst, uint32_t node, uint32_t *n_queue
 	return OSR_NONE;
 }
 
+/* From all nodes that hold a unit of a leaf; the first free unit ends it. */
+static uint32_t meet_from_leaf(struct worst *worst, const struct leaf *leaf, uint32_t *n_queue)
+{
+	for (uint32_t k = 0; k < leaf->n_units; k++) {
+		uint32_t end = worst_meet(worst, worst->held[leaf->row + k], n_queue);
+
+		if (end != OSR_NONE)
+			return end;
+	}
+	return OSR_NONE;
+}
+
 /*
  * The leaf with a free unit at the end of a shortest augmenting path from a node, or OSR_NONE.
  * Without one, none of the leaves that were met leads to a free unit ever after: they stay closed.
@@ -215,11 +231,11 @@ static uint32_t worst_search(struct worst *worst, uint32_t node)
 {
 	uint32_t n = 0, end = worst_meet(worst, node, &n);
 
-	for (uint32_t i = 0; i < n && end == OSR_NONE; i++) {
-		const struct leaf *leaf = &worst->leaf[worst->queue[i]];
-
-		for (uint32_t k = 0; k < leaf->n_units && end == OSR_NONE; k++)
-			end = worst_meet(worst, worst->held[leaf->row + k], &n);
+	/* The queue grows while it is worked off. */
+	for (uint32_t i = 0; i < n; i++) {
+		if (end != OSR_NONE)
+			break;
+		end = meet_from_leaf(worst, &worst->leaf[worst->queue[i]], &n);
 	}
 	if (end == OSR_NONE)
 		return OSR_NONE;
@@ -237,10 +253,10 @@ static uint32_t worst_match(struct worst *worst, uint32_t most, uint32_t enough)
 	memset(worst->open, 0xff, worst->n_words * sizeof(*worst->open));
 	memset(worst->used, 0, worst->n_leaves * sizeof(*worst->used));
 	memset(worst->at, 0xff, worst->n_nodes * sizeof(*worst->at));
-	for (uint32_t node = 0; node < worst->n_nodes && flow < most; node++) {
+	for (uint32_t node = 0; node < worst->n_nodes; node++) {
 		uint32_t end, place;
 
-		if (flow + worst->n_nodes - node <= enough)
+		if (flow == most || flow + worst->n_nodes - node <= enough)
 			return flow;
 		end = worst_search(worst, node);
 		if (end == OSR_NONE)
@@ -283,7 +299,7 @@ enum osr_status osr_worst_find(const struct osr_fabric *fabric, const struct osr
 	}
 	if (!st)
 		bound_channels(&w);
-	for (uint32_t i = 0; i < fabric->n_channels && !st; i++) {
+	for (uint32_t i = 0; !st && i < fabric->n_channels; i++) {
 		const struct candidate *next = &w.order[i];
 		struct osr_arena_mark mark = osr_arena_mark(scratch);
 		uint32_t enough, flow, n = 0;
@@ -432,8 +448,12 @@ enum osr_status osr_worst_bound(const struct osr_fabric *fabric, const struct os
 		else
 			low = middle + 1;
 	}
+	if (st || !low) {
+		osr_arena_reset(scratch, mark);
+		return st;
+	}
 	/* So it needs more: the least that any channel can have above that step. */
-	for (uint32_t c = 0; !st && low && c < m; c++) {
+	for (uint32_t c = 0; c < m; c++) {
 		uint64_t whole = (low - 1) * rate[c] / fastest; /* flows that fit the step */
 		double load = ((double)whole + 1) * unit / rate[c];
 
