@@ -70,14 +70,13 @@ static uint32_t degrade_share(uint32_t n, double percent, uint32_t more)
 	return (uint32_t)floor(n * percent / 100.0 + 1e-9) + more;
 }
 
-bool osr_topo_transit(const struct osr_net *net, bool *transit)
+/* With room for end[n_ports + 1] and n_hosts[n_nodes + 1]. */
+static void find_transit(const struct osr_net *net, struct osr_end *end, uint32_t *n_hosts,
+			 bool *transit)
 {
-	struct osr_end *end = calloc((size_t)net->n_ports + 1, sizeof(*end));
-	uint32_t *n_hosts = calloc((size_t)net->n_nodes + 1, sizeof(*n_hosts));
 	uint32_t n = 0, n_switches = 0;
-	bool enough = end && n_hosts;
 
-	for (uint32_t i = 0; enough && i < net->n_nodes; i++) {
+	for (uint32_t i = 0; i < net->n_nodes; i++) {
 		uint32_t first = net->nodes[i].port_row, last = first + net->nodes[i].n_ports;
 
 		if (!osr_net_is_switch(net, i))
@@ -92,10 +91,19 @@ bool osr_topo_transit(const struct osr_net *net, bool *transit)
 		}
 		n_switches++;
 	}
-	if (enough)
-		osr_count_hosts(end, n, n_hosts, n_switches);
-	for (uint32_t i = 0, s = 0; enough && i < net->n_nodes; i++)
+	osr_count_hosts(end, n, n_hosts, n_switches);
+	for (uint32_t i = 0, s = 0; i < net->n_nodes; i++)
 		transit[i] = osr_net_is_switch(net, i) && !n_hosts[s++];
+}
+
+bool osr_topo_transit(const struct osr_net *net, bool *transit)
+{
+	struct osr_end *end = calloc((size_t)net->n_ports + 1, sizeof(*end));
+	uint32_t *n_hosts = calloc((size_t)net->n_nodes + 1, sizeof(*n_hosts));
+	bool enough = end && n_hosts;
+
+	if (enough)
+		find_transit(net, end, n_hosts, transit);
 	free(end);
 	free(n_hosts);
 	return enough;
@@ -127,7 +135,9 @@ static uint32_t take_switches(struct work *work, uint32_t *wanted)
 	if (!want && !work->how->hosts_too)
 		n = n_bare;
 	osr_prng_shuffle(&work->prng, work->list, n);
-	for (uint32_t i = 0; i < n && done < want; i++) {
+	for (uint32_t i = 0; i < n; i++) {
+		if (done == want)
+			break;
 		work->gone[work->list[i]] = true;
 		if (falls_apart(work))
 			work->gone[work->list[i]] = false;
@@ -152,9 +162,11 @@ static uint32_t take_links(struct work *work, uint32_t *wanted)
 	}
 	*wanted = want = degrade_share(n, work->how->links_percent, work->how->n_links);
 	osr_prng_shuffle(&work->prng, work->list, n);
-	for (uint32_t i = 0; i < n && done < want; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		uint32_t p = work->list[i], peer = net->ports[p].peer;
 
+		if (done == want)
+			break;
 		work->cut[p] = work->cut[peer] = true;
 		if (falls_apart(work))
 			work->cut[p] = work->cut[peer] = false;
@@ -222,7 +234,9 @@ static enum osr_status copy_left(const struct work *work, struct osr_net *to, st
 			to->ports[at].peer = OSR_NONE;
 		}
 	}
-	for (uint32_t p = 0; p < from->n_ports && !to->failed; p++) {
+	if (to->failed)
+		return osr_net_status(to, diag);
+	for (uint32_t p = 0; p < from->n_ports; p++) {
 		uint32_t peer = from->ports[p].peer;
 
 		if (peer == OSR_NONE || work->cut[p] || where[p] == OSR_NONE ||

@@ -35,13 +35,13 @@ static enum osr_status grid_switches(struct grid *grid, uint64_t needed,
 	char name[OSR_TOPO_MAX_DIMS * 8 + 8];
 	uint32_t n_ports, stride = 1;
 
-	for (uint32_t d = grid->n_dims; d-- > 0 && !st;) {
+	for (uint32_t d = st ? 0 : grid->n_dims; d-- > 0;) {
 		grid->stride[d] = stride;
 		stride *= grid->dim[d];
 	}
 	if (!st)
 		st = osr_switch_ports(job, needed, &n_ports);
-	for (uint32_t s = 0; s < grid->n_switches && !st; s++) {
+	for (uint32_t s = 0; !st && s < grid->n_switches; s++) {
 		size_t n = (size_t)snprintf(name, sizeof(name), "s");
 
 		for (uint32_t d = 0; d < grid->n_dims; d++) {
@@ -66,7 +66,7 @@ static enum osr_status make_grid(struct grid *grid, bool wrap, bool twice,
 {
 	enum osr_status st = grid_switches(grid, (uint64_t)grid->hosts + 2 * grid->n_dims, job);
 
-	for (uint32_t s = 0; s < grid->n_switches && !st; s++) {
+	for (uint32_t s = 0; !st && s < grid->n_switches; s++) {
 		for (uint32_t d = 0; d < grid->n_dims; d++) {
 			uint32_t up = grid->hosts + 1 + 2 * d;
 			uint32_t x = coordinate(grid, s, d);
@@ -151,7 +151,7 @@ static enum osr_status make_full(struct grid *grid, const struct osr_topo_job *j
 	for (uint32_t d = 0; d < grid->n_dims; d++)
 		needed += grid->dim[d] - 1;
 	st = grid_switches(grid, needed, job);
-	for (uint32_t s = 0; s < grid->n_switches && !st; s++) {
+	for (uint32_t s = 0; !st && s < grid->n_switches; s++) {
 		uint32_t port = grid->hosts + 1;
 
 		for (uint32_t d = 0; d < grid->n_dims; port += grid->dim[d++] - 1) {

@@ -41,7 +41,7 @@ static enum osr_status groups_add_switches(const struct osr_topo_job *job, uint3
 	enum osr_status st = osr_switch_ports(job, ports, &n_ports);
 	char name[64], part[32];
 
-	for (uint32_t s = 0; s < each * g && !st; s++) {
+	for (uint32_t s = 0; !st && s < each * g; s++) {
 		osr_topo_name(part, sizeof(part), "g", s / each, g);
 		snprintf(name, sizeof(name), "%s-%s", part, label);
 		osr_topo_name(part, sizeof(part), name, s % each, each);

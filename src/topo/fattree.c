@@ -63,7 +63,7 @@ static enum osr_status make_pgft(struct pgft *pgft, const struct osr_topo_job *j
 	enum osr_status st = OSR_OK;
 
 	/* Level l: one node per choice of a_h .. a_{l+1} and b_l .. b_1. */
-	for (uint32_t l = 0; l <= pgft->h && !st; l++) {
+	for (uint32_t l = 0; !st && l <= pgft->h; l++) {
 		uint32_t factor[2 * OSR_TOPO_MAX_DIMS], n = 0;
 
 		for (uint32_t i = 1; i <= pgft->h; i++)
@@ -72,11 +72,11 @@ static enum osr_status make_pgft(struct pgft *pgft, const struct osr_topo_job *j
 				      &pgft->n_nodes[l], job->diag);
 		pgft->n_b[l] = l ? pgft->n_b[l - 1] * pgft->w[l] : 1;
 	}
-	for (uint32_t l = 1; l <= pgft->h && !st; l++)
+	for (uint32_t l = 1; !st && l <= pgft->h; l++)
 		st = add_level(pgft, l, job);
 	if (!st)
 		st = add_level(pgft, 0, job);
-	for (uint32_t l = 0; l < pgft->h && !st; l++)
+	for (uint32_t l = 0; !st && l < pgft->h; l++)
 		for (uint32_t i = 0; i < pgft->n_nodes[l]; i++) {
 			uint32_t m = pgft->m[l + 1], w = pgft->w[l + 1];
 			uint32_t a = i / pgft->n_b[l] % m, rest = i / pgft->n_b[l] / m;

@@ -12,7 +12,8 @@ enum osr_status osr_list(const char *text, const char *what, uint32_t *list, uin
 	const char *at = text;
 
 	*n = 0;
-	for (char *end = NULL; !end || *end; at = end + 1) {
+	for (;;) {
+		char *end = NULL;
 		unsigned long v = *at >= '0' && *at <= '9' ? strtoul(at, &end, 10) : 0;
 
 		if (!v || v > OSR_MAX_NODES || *n == OSR_TOPO_MAX_DIMS ||
@@ -21,9 +22,11 @@ enum osr_status osr_list(const char *text, const char *what, uint32_t *list, uin
 					"%s = \"%s\": expected 1 to %d numbers from 1 on, as in "
 					"8x8x4 or 8,8,4",
 					what, text, OSR_TOPO_MAX_DIMS);
-		list[(*n)++] = (uint32_t)v;
+		list[(*n)++] = v;
+		if (!*end)
+			return OSR_OK;
+		at = end + 1;
 	}
-	return OSR_OK;
 }
 
 enum osr_status osr_topo_product(const uint32_t *factor, uint32_t n, const char *what,

@@ -96,7 +96,9 @@ static bool add_drawn(struct graph *graph)
 	for (uint32_t i = 0; i < graph->n; i++) {
 		uint32_t a = (start + i) % graph->n;
 
-		for (uint32_t b = 0; b < graph->n && graph->degree[a] < graph->max_degree; b++) {
+		if (graph->degree[a] >= graph->max_degree)
+			continue;
+		for (uint32_t b = 0; b < graph->n; b++) {
 			if (may_link(graph, a, b)) {
 				link_pair(graph, a, b);
 				return true;
@@ -112,13 +114,17 @@ static bool add_drawn(struct graph *graph)
  */
 static bool add_by_breaking(struct graph *graph)
 {
-	uint32_t a = 0, b = 0, n_free = 0, start;
+	uint32_t a = 0, b, start;
 
 	/* Two free ports, of one switch or of two that are linked already. */
-	for (uint32_t s = 0; s < graph->n; s++)
-		for (uint32_t d = graph->degree[s]; d < graph->max_degree && n_free < 2; d++)
-			*(n_free++ ? &b : &a) = s;
-	if (graph->n_cables == 0 || n_free < 2)
+	while (a < graph->n && graph->degree[a] >= graph->max_degree)
+		a++;
+	b = a;
+	if (a < graph->n && graph->degree[a] + 1 >= graph->max_degree)
+		b++;
+	while (b < graph->n && graph->degree[b] >= graph->max_degree)
+		b++;
+	if (graph->n_cables == 0 || b >= graph->n)
 		return false;
 	start = osr_prng_below(&graph->prng, graph->n_cables);
 	for (uint32_t i = 0; i < graph->n_cables; i++) {
@@ -140,6 +146,26 @@ static bool add_by_breaking(struct graph *graph)
 		return true;
 	}
 	return false;
+}
+
+/* Links each switch, in random order, to one before it; false: none of them has a free port. */
+static bool add_tree(struct graph *graph)
+{
+	const uint32_t *order = graph->order;
+
+	for (uint32_t i = 0; i < graph->n; i++)
+		graph->order[i] = i;
+	osr_prng_shuffle(&graph->prng, graph->order, graph->n);
+	for (uint32_t i = 1; i < graph->n; i++) {
+		uint32_t start = osr_prng_below(&graph->prng, i), k = 0;
+
+		while (k < i && !may_link(graph, order[(start + k) % i], order[i]))
+			k++;
+		if (k == i)
+			return false;
+		link_pair(graph, order[(start + k) % i], order[i]);
+	}
+	return true;
 }
 
 static enum osr_status random_make(const struct osr_topo_job *job)
@@ -169,21 +195,7 @@ static enum osr_status random_make(const struct osr_topo_job *job)
 	graph.linked = calloc(graph.parallel ? 1 : (size_t)graph.n * graph.n / 8 + 1, 1);
 	if (!graph.ends || !graph.degree || !graph.order || !graph.linked)
 		st = osr_fail(job->diag, OSR_NOMEM, "out of memory for %u switches", graph.n);
-	/* Each switch, in random order, hangs on one of those before it. */
-	ok = !st;
-	for (uint32_t i = 0; ok && i < graph.n; i++)
-		graph.order[i] = i;
-	if (ok)
-		osr_prng_shuffle(&graph.prng, graph.order, graph.n);
-	for (uint32_t i = 1; ok && i < graph.n; i++) {
-		uint32_t start = osr_prng_below(&graph.prng, i), k = 0;
-
-		while (k < i && !may_link(&graph, graph.order[(start + k) % i], graph.order[i]))
-			k++;
-		ok = k < i;
-		if (ok)
-			link_pair(&graph, graph.order[(start + k) % i], graph.order[i]);
-	}
+	ok = !st && add_tree(&graph);
 	while (ok && graph.n_cables < graph.n_links)
 		ok = add_drawn(&graph) || (!graph.parallel && add_by_breaking(&graph));
 	if (!st && !ok)

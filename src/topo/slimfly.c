@@ -75,7 +75,7 @@ static enum osr_status slimfly_make(const struct osr_topo_job *job)
 		return osr_fail(job->diag, OSR_INVAL, "q = %u is no odd prime", slimfly.q);
 	slimfly_sets(&slimfly);
 	st = osr_switch_ports(job, (uint64_t)slimfly.p + slimfly.n_set + slimfly.q, &n_ports);
-	for (uint32_t s = 0; s < n && !st; s++) {
+	for (uint32_t s = 0; !st && s < n; s++) {
 		osr_topo_name(part, sizeof(part), s < n / 2 ? "a" : "b", s / slimfly.q % slimfly.q,
 			      slimfly.q);
 		snprintf(name, sizeof(name), "%s-", part);
