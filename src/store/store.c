@@ -477,10 +477,21 @@ static bool store_planes_fit(const struct osr_fabric *fabric, const struct osr_p
 /* Of tables that no engine made some rows may be unknown. */
 static bool are_vls(const struct reader *reader, const uint8_t *list, uint64_t n)
 {
-	for (uint64_t i = 0; reader->unjudged && i < n; i++)
+	if (!reader->unjudged)
+		return all_below(list, n, 16);
+	for (uint64_t i = 0; i < n; i++)
 		if (list[i] >= 16 && list[i] != OSR_VL_UNSET)
 			return false;
-	return reader->unjudged || all_below(list, n, 16);
+	return true;
+}
+
+/* Is each a channel or OSR_NONE? */
+static bool are_parents(const struct osr_fabric *fabric, const uint32_t *parent)
+{
+	for (uint32_t s = 0; s < fabric->n_switches; s++)
+		if (parent[s] != OSR_NONE && parent[s] >= fabric->n_channels)
+			return false;
+	return true;
 }
 
 static enum osr_status store_read_tables(struct reader *reader, const struct counts *counts,
@@ -523,10 +534,8 @@ static enum osr_status store_read_tables(struct reader *reader, const struct cou
 	    (routing->sl2vl &&
 	     !are_vls(reader, routing->sl2vl[0], counts->n_sl2vl * sizeof(*rows))))
 		return store_damaged(reader, "a VL is above 15");
-	for (uint32_t s = 0; routing->mcast_parent && s < fabric->n_switches; s++)
-		if (routing->mcast_parent[s] != OSR_NONE &&
-		    routing->mcast_parent[s] >= fabric->n_channels)
-			return store_damaged(reader, "its multicast order is invalid");
+	if (routing->mcast_parent && !are_parents(fabric, routing->mcast_parent))
+		return store_damaged(reader, "its multicast order is invalid");
 	return store_planes_fit(fabric, &routing->planes)
 		       ? OSR_OK
 		       : store_damaged(reader, "its planes of LIDs are invalid");
