@@ -447,12 +447,12 @@ json_t *osr_drains_json(struct osr_drains *drains)
 	bool good = list;
 
 	pthread_mutex_lock(&drains->mutex);
-	for (uint32_t i = 0; good && i < drains->n; i++)
+	for (uint32_t i = 0; i < drains->n; i++)
 		if (drains->row[i].drained)
-			good = add_json(list, &drains->row[i], "drained");
-	for (uint32_t i = 0; good && i < drains->n; i++)
+			good &= add_json(list, &drains->row[i], "drained");
+	for (uint32_t i = 0; i < drains->n; i++)
 		if (drains->row[i].held)
-			good = add_json(list, &drains->row[i], "held");
+			good &= add_json(list, &drains->row[i], "held");
 	pthread_mutex_unlock(&drains->mutex);
 	if (good)
 		return list;
