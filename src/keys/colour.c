@@ -8,19 +8,20 @@
  * room at both ends, or with room that is made by a chain of edges that exchange two planes, as in
  * Koenig's proof; so the least contention is reached exactly: ceil(degree / planes).
  *
- * Where cables are missing the planes are not alike, and some edge of a chain may not change. What
- * finds no place then goes to the least loaded plane.
+ * Where cables are missing the planes are not alike, and some edge of a chain may not change. An
+ * edge that finds no place goes to the least loaded plane.
  *
- * DIFFERS: the paper's two steps are independent, which is down for trees with as many cables up as
+ * DIFFERS: the paper's two steps are independent, which holds for trees with as many cables up as
  * down. Where there are fewer above, a middle switch may get more flows that go further up than its
- * own cables can carry. The same chains then exchange planes until fewer are too many; the loads of
- * the cables of this level stay what they are. A user who may ask for a key decides how many flows
- * there are, so these steps have a bound linear in them; at the bound the planes stay as they are,
- * and contention may be more than the least.
+ * own cables can carry. The same chains then exchange planes until fewer flows are too many. The
+ * loads of the cables of this level stay the same. A user who may ask for a key decides how many
+ * flows there are, so these steps have a bound linear in them; at the bound the planes stay as they
+ * are, and contention may be more than the least.
  */
 #include "level.h"
 
-#include <assert.h>
+#include <osmroutes/invariant.h>
+
 #include <string.h>
 
 #define STEPS 256 /* a flow; exchanges on trees that lack single cables take a few */
@@ -31,7 +32,7 @@
 struct deal {
 	const struct osr_group *group;
 	struct osr_key_flow *flow; /* of it; plane q, OSR_NONE: none yet */
-	uint32_t limit;            /* what a chain leaves on a cable */
+	uint32_t limit;            /* most weight that a chain leaves on a cable */
 	/*
 	 * By side, up from a or down to ad, and cable, [n_nodes * n_planes]: its weight, and an
 	 * edge of it or OSR_NONE.
@@ -39,7 +40,7 @@ struct deal {
 	uint32_t *load[2], *first[2];
 	uint32_t *next[2], *prev[2]; /* [n] the others of that cable */
 	/*
-	 * The last chain: the edge that began it, with its plane of before, and those that gave
+	 * The last chain: the edge that began it, with its previous plane, and the edges that gave
 	 * way.
 	 */
 	uint32_t *chain, n_chain, was, to, from;
@@ -96,14 +97,14 @@ static bool nodes_above(const struct deal *deal, uint32_t e, uint32_t *from, uin
 	return a != ad;
 }
 
-/* How many flows are too many at these two nodes. */
+/* The number of flows beyond the room of these two nodes. */
 static uint32_t excess_at(const struct deal *deal, uint32_t from, uint32_t to)
 {
 	return max(deal->out[from], deal->room[from]) - deal->room[from] +
 	       max(deal->in[to], deal->room[to]) - deal->room[to];
 }
 
-/* Adds an edge to what it loads in its plane, or takes it off. */
+/* Adds the weight of an edge to its cables in its plane, or takes it off. */
 static void count(struct deal *deal, uint32_t e, bool add)
 {
 	uint32_t weight = add ? deal->flow[e].weight : -deal->flow[e].weight, from, to;
@@ -115,6 +116,7 @@ static void count(struct deal *deal, uint32_t e, bool add)
 		uint32_t *first = &deal->first[down][c], *next = deal->next[down];
 		uint32_t *prev = deal->prev[down];
 
+		osr_invariant(add || deal->load[down][c] >= deal->flow[e].weight);
 		deal->load[down][c] += weight;
 		if (add) {
 			next[e] = *first;
@@ -134,11 +136,13 @@ static void count(struct deal *deal, uint32_t e, bool add)
 	deal->out[from] += weight;
 	deal->in[to] += weight;
 	deal->excess += excess_at(deal, from, to);
+	osr_invariant(deal->excess >= 0);
 }
 
-/* Plane q is what the edge loads from now on, and no other; OSR_NONE: none. */
+/* Moves the edge from its plane to plane q; OSR_NONE: to no plane. */
 static void give(struct deal *deal, uint32_t e, uint32_t q)
 {
+	osr_invariant(q == OSR_NONE || (q < deal->group->n_planes && osr_may(deal->group, e, q)));
 	count(deal, e, false);
 	deal->flow[e].q = q;
 	count(deal, e, true);
@@ -149,6 +153,7 @@ static void give(struct deal *deal, uint32_t e, uint32_t q)
 
 static void undo(struct deal *deal)
 {
+	osr_invariant(deal->n_chain && deal->flow[deal->chain[0]].q == deal->to);
 	for (uint32_t i = 1; i < deal->n_chain; i++)
 		give(deal, deal->chain[i],
 		     deal->flow[deal->chain[i]].q == deal->to ? deal->from : deal->to);
@@ -158,13 +163,14 @@ static void undo(struct deal *deal)
 /*
  * Edge e goes to plane `to`. Where one of its cables then carries more than the limit another edge
  * of it goes to `from`, at whose other end one may have to go back to `to`, and so on, to both
- * sides. All nodes between keep what they had. false: an edge of the chain may not change, and
- * nothing is changed.
+ * sides. The nodes between keep their loads. false: an edge of the chain may not change its plane,
+ * and nothing has changed.
  */
 static bool exchange(struct deal *deal, uint32_t e, uint32_t to, uint32_t from)
 {
 	bool good = true;
 
+	osr_invariant(to != from && to != deal->flow[e].q);
 	deal->was = deal->flow[e].q;
 	deal->to = to;
 	deal->from = from;
@@ -192,6 +198,7 @@ static bool exchange(struct deal *deal, uint32_t e, uint32_t to, uint32_t from)
 			good = osr_may(deal->group, came, other);
 			if (good) {
 				deal->moved[came] = true;
+				osr_invariant(deal->n_chain < deal->group->n);
 				deal->chain[deal->n_chain++] = came;
 				give(deal, came, other);
 			}
@@ -206,7 +213,7 @@ static bool exchange(struct deal *deal, uint32_t e, uint32_t to, uint32_t from)
 
 /* Colouring ------------------------------------------------------------------------------------ */
 
-/* What its cables would carry in plane q if nothing else changed. */
+/* The load of the busier cable of the edge if it were in plane q and nothing else changed. */
 static uint32_t load_with(const struct deal *deal, uint32_t e, uint32_t q)
 {
 	uint32_t most = max(deal->load[0][cable(deal, e, false, q)],
@@ -216,8 +223,8 @@ static uint32_t load_with(const struct deal *deal, uint32_t e, uint32_t q)
 }
 
 /*
- * Of the first n planes, that which carries least with it; of equals the one with the least sum of
- * both cables.
+ * Of the first n planes, the one whose busier cable carries least with the edge; of equals, the one
+ * with the least sum of both cables.
  */
 static uint32_t least_loaded(const struct deal *deal, uint32_t e, uint32_t n)
 {
@@ -249,7 +256,7 @@ static bool insert(struct deal *deal, uint32_t e, uint32_t n, uint32_t bound)
 	for (uint32_t q = 0; q < n; q++)
 		for (int down = 0; down < 2; down++)
 			sum[down] += deal->load[down][cable(deal, e, down, q)];
-	assert(n); /* the edge has a plane */
+	osr_invariant(n); /* the edge has a plane */
 	for (deal->limit = max(sum[0], sum[1]) / n + 1; deal->limit <= bound; deal->limit++) {
 		if (load_with(deal, e, best) <= deal->limit) {
 			give(deal, e, best);
@@ -273,8 +280,8 @@ static bool insert(struct deal *deal, uint32_t e, uint32_t n, uint32_t bound)
 }
 
 /*
- * Fewer flows in later planes, where no cable carries two: what is left of a plane serves others.
- * Chains move where the earlier plane gains an edge by them.
+ * Where no cable carries two flows, moves flows from later planes to earlier ones, so that free
+ * planes serve others. A chain stays moved if the earlier plane gains an edge by it.
  */
 static void gather(struct deal *deal)
 {
@@ -296,6 +303,26 @@ static void gather(struct deal *deal)
 						undo(deal);
 				}
 	}
+}
+
+/* Has every edge a plane that it may take? */
+static bool is_dealt(const struct osr_group *group)
+{
+	for (uint32_t e = 0; e < group->n; e++)
+		if (group->flow[e].q >= group->n_planes || !osr_may(group, e, group->flow[e].q))
+			return false;
+	return true;
+}
+
+/* Does no cable carry more than the limit? */
+static bool keeps(const struct deal *deal, uint32_t limit)
+{
+	size_t n_cables = (size_t)deal->group->n_nodes * deal->group->n_planes;
+
+	for (size_t c = 0; c < n_cables; c++)
+		if (max(deal->load[0][c], deal->load[1][c]) > limit)
+			return false;
+	return true;
 }
 
 /* Classes in the order of their size, largest first; empty ones go. */
@@ -351,8 +378,8 @@ enum osr_status osr_colour(struct osr_group *group, struct osr_arena *scratch)
 	group->bound = 0;
 	st = deal_begin(&deal, scratch);
 	/*
-	 * The bound: what an edge, or the edges of a node spread over the planes they may take,
-	 * load some cable with.
+	 * The bound: the weight of one edge, or the weights of the edges of a node spread over the
+	 * planes that they may take.
 	 */
 	for (int down = 0; !st && down < 2; down++) {
 		uint32_t *weight = osr_calloc(scratch, group->n_nodes, sizeof(*weight));
@@ -396,6 +423,9 @@ enum osr_status osr_colour(struct osr_group *group, struct osr_arena *scratch)
 	for (uint32_t round = 0; !st && round < MAX_ROUNDS; round++)
 		if (!lower_loads(&deal, group->bound))
 			break;
+	osr_invariant(st || is_dealt(group));
+	/* Koenig: where planes are alike and flows too, the bound is reached. */
+	osr_invariant(st || group->may || max_weight > 1 || keeps(&deal, group->bound));
 	if (!st && !group->may)
 		st = order_classes(group, scratch);
 	osr_arena_reset(scratch, mark);
@@ -433,7 +463,7 @@ enum osr_status osr_balance(const struct osr_group *group, uint32_t limit,
 	}
 	for (uint32_t e = 0; e < group->n; e++)
 		count(&deal, e, true);
-	/* Every round that goes on has fewer that are too many than the one before. */
+	/* Every further round has fewer flows beyond the room than the previous one. */
 	while (better) {
 		better = false;
 		for (uint32_t e = 0; e < group->n; e++) {

@@ -5,6 +5,8 @@
  */
 #include "keys/keys.h"
 
+#include <osmroutes/invariant.h>
+
 #include "level.h"
 
 #include <stdlib.h>
@@ -30,6 +32,7 @@ uint32_t osr_join(struct osr_key_flow *flow, uint32_t n)
 			flow[kept - 1].weight += flow[i].weight;
 		else
 			flow[kept++] = flow[i];
+	osr_invariant(kept <= n && (kept > 0) == (n > 0));
 	return kept;
 }
 
@@ -43,6 +46,7 @@ static bool leads(struct osr_level level, uint32_t a, uint32_t ad, uint32_t b, u
 	const struct osr_pgft_tree *tree = level.tree;
 	uint32_t t = level.t, m = tree->m[t + 1], above = osr_b_above(tree, t, b, q);
 
+	osr_invariant(a != ad && q < osr_n_planes(tree, t) && b < tree->w_product[t]);
 	if (osr_up(level.pgft, osr_node(tree, t, a, b), q) == OSR_NONE ||
 	    osr_up(level.pgft, osr_node(tree, t, ad, b), q) == OSR_NONE)
 		return false;
@@ -50,7 +54,7 @@ static bool leads(struct osr_level level, uint32_t a, uint32_t ad, uint32_t b, u
 	return a / m == ad / m || joined(level, a / m, ad / m, above);
 }
 
-/* Does any? */
+/* Does any plane lead there? */
 static bool joined(struct osr_level level, uint32_t a, uint32_t ad, uint32_t b)
 {
 	if (level.t >= level.tree->h)
@@ -69,6 +73,7 @@ enum osr_status osr_group_of(struct osr_level level, struct osr_key_flow *flow, 
 	bool all = true;
 	uint64_t *may;
 
+	osr_invariant(n && flow[0].b == flow[n - 1].b);
 	*group = (struct osr_group){ .level = level,
 				     .b = flow->b,
 				     .flow = flow,
@@ -94,7 +99,10 @@ enum osr_status osr_group_of(struct osr_level level, struct osr_key_flow *flow, 
 
 /* Pairs ---------------------------------------------------------------------------------------- */
 
-/* Places below the top must be switches of their own: their cables up are not told apart. */
+/*
+ * Each place below the top must be a switch of its own, as cables up of merged places cannot be
+ * told apart.
+ */
 static enum osr_status check_tree(const struct osr_key_job *job, const struct osr_pgft_tree *tree)
 {
 	const struct osr_pgft *pgft = job->pgft;
@@ -119,7 +127,7 @@ static enum osr_status check_tree(const struct osr_key_job *job, const struct os
 	return OSR_OK;
 }
 
-/* The leaf of a host; OSR_NONE: it is no host of a leaf. */
+/* The leaf of a host; OSR_NONE: the terminal is not a host of a leaf. */
 static uint32_t leaf_of(const struct osr_pgft *pgft, uint32_t term)
 {
 	uint32_t s = pgft->fabric->term_switch[term];
@@ -130,9 +138,19 @@ static uint32_t leaf_of(const struct osr_pgft *pgft, uint32_t term)
 		       : OSR_NONE;
 }
 
+/* Is every pair part of a flow, on one leaf, or left out? */
+static bool counts_all_pairs(const struct osr_key *key)
+{
+	uint64_t n = (uint64_t)key->n_local + key->n_left_out;
+
+	for (uint32_t i = 0; i < key->n_flows; i++)
+		n += key->flow[i].weight;
+	return n == key->n_pairs;
+}
+
 /*
- * What leaves one leaf for one end port is one flow, because forwarding tables hold one port for a
- * LID.
+ * All pairs from one leaf to one end port are one flow, because forwarding tables hold one port for
+ * a LID.
  */
 static enum osr_status make_flows(const struct osr_key_job *job, const struct osr_pair *pairs,
 				  uint32_t n_pairs, struct osr_key *key)
@@ -174,10 +192,11 @@ static enum osr_status make_flows(const struct osr_key_job *job, const struct os
 			flow[key->n_flows++] = flow[i];
 		else
 			key->n_left_out += flow[i].weight;
+	osr_invariant(counts_all_pairs(key));
 	return OSR_OK;
 }
 
-/* What leaves a sub-tree of level t, or enters it, over the cables there are. */
+/* Raises the bound to the flows that leave a sub-tree of level t, or enter it, over its cables. */
 static enum osr_status bound_of_level(const struct osr_key_job *job,
 				      const struct osr_pgft_tree *tree, uint32_t t,
 				      struct osr_key *key)

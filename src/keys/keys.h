@@ -7,11 +7,11 @@
  * trees of three levels, section III.
  *
  * A key is made from the pairs (source, destination) that send at the same time. Only the leaf
- * switches of the two ends matter: what leaves one leaf for one destination takes one way, because
+ * switches of the two ends matter: traffic from one leaf to one destination takes one path, because
  * forwarding tables hold one port for a LID. A key is *compressed*: it says which demands share a
- * class; what is in one class may share a middle switch, because no two of its demands leave from
- * one leaf or arrive at one. Which middle switch a class takes is decided when the key is placed,
- * in view of what other applications load the cables with.
+ * class. The demands of a class may share a middle switch, because no two of them leave from one
+ * leaf or arrive at one. The middle switch of a class is chosen when the key is placed, in view of
+ * the load of other applications on the cables.
  *
  *	struct osr_key_job job = { &pgft, &scratch, &result, diag };
  *
@@ -21,8 +21,8 @@
  *
  * Contention is the number of flows of the key on a cable between switches, in one direction. On
  * trees that are rearrangeably non-blocking (every switch has as many cables upwards as downwards)
- * every permutation gets a key of contention 1. Otherwise contention is as low as was found, and
- * `bound` says what no routing of the pattern can go below.
+ * every permutation gets a key of contention 1. Otherwise contention is the lowest that was found,
+ * and `bound` is a lower bound for every routing of the pattern.
  *
  * Two steps on three levels: first the cables between leaves and level 2, then, for each group of
  * switches that agree in the digits b, those above. The groups are independent. More levels go on
@@ -35,7 +35,8 @@
 #include <osmroutes/pgft.h>
 
 /*
- * What node (level, a, b) sends to one end port below node (level, ad, b), as pgft.h numbers nodes.
+ * A flow from node (level, a, b) to one end port below node (level, ad, b), as pgft.h numbers
+ * nodes.
  */
 struct osr_key_flow {
 	uint32_t b, a, ad;
@@ -86,7 +87,7 @@ struct osr_key_routes {
 	uint32_t max_load;   /* most on one of its channels, together with the load it was given */
 };
 
-/* What making and placing a key needs; what comes of it lives in `arena`. */
+/* What making and placing a key needs. The results live in `arena`. */
 struct osr_key_job {
 	const struct osr_pgft *pgft;
 	struct osr_arena *scratch, *arena;
@@ -95,9 +96,9 @@ struct osr_key_job {
 
 /*
  * `pairs` are different terminals of p->f; a pair may occur several times. Left out, and left to
- * the base routing: pairs with an end that is no host of a leaf, and pairs that no way straight up
- * and down connects any more. key->flow lives in job->arena. OSR_INVAL: the pairs belong to several
- * trees. OSR_NOT_APPLICABLE: switches below the top have several places.
+ * the base routing: pairs with an end that is not a host of a leaf, and pairs that no path straight
+ * up and down connects any more. key->flow lives in job->arena. OSR_INVAL: the pairs belong to
+ * several trees. OSR_NOT_APPLICABLE: switches below the top have several places.
  *
  * Time O(pairs sqrt(leaves) degree); 11,664 hosts sending at once take some ten milliseconds.
  */
@@ -105,9 +106,9 @@ enum osr_status osr_key_make(const struct osr_key_job *job, const struct osr_pai
 			     uint32_t n_pairs, struct osr_key *key);
 
 /*
- * load[n_channels] is what others send over each channel, or NULL: nothing. Deterministic: the
- * largest load on a channel decides, then the sum of squares (the variance over links), then the
- * load of the whole plane, then the lowest number.
+ * load[n_channels] is the load of others on each channel, or NULL: none. Deterministic: the largest
+ * load on a channel decides, then the sum of squares (the variance over links), then the load of
+ * the whole plane, then the lowest number.
  */
 enum osr_status osr_key_place(const struct osr_key_job *job, const struct osr_key *key,
 			      const uint32_t *load, enum osr_key_choice choice,

@@ -48,15 +48,15 @@ static inline uint32_t osr_b_above(const struct osr_pgft_tree *tree, uint32_t t,
 
 /* By group, that is B, then A, then destination. */
 int osr_by_group(const void *flow, const void *other);
-/* Sorts them so; what goes one way to one destination becomes one flow. How many are left. */
+/* Sorts flows so. Flows from one node to one destination become one. Returns how many are left. */
 uint32_t osr_join(struct osr_key_flow *flow, uint32_t n);
 
 /*
- * The flows of one group of switches, those of a level that agree in the digits B. They are dealt
- * out over planes, so that the cables of a plane carry as little as possible: a flow loads the
- * cable up of its node a and the one down to its node ad in its plane by its weight. With weights
- * of 1 and all cables there, that is the colouring of a bipartite multigraph: as many colours as
- * the largest degree suffice (Koenig).
+ * The flows of one group of switches: the switches of a level that agree in the digits B. They are
+ * dealt out over planes, so that the cables of a plane carry as little as possible: a flow loads
+ * the cable up of its node a and the one down to its node ad in its plane by its weight. With
+ * weights of 1 and all cables there, that is the colouring of a bipartite multigraph: as many
+ * colours as the largest degree suffice (Koenig).
  */
 struct osr_group {
 	struct osr_level level;
@@ -79,7 +79,7 @@ static inline bool osr_may(const struct osr_group *group, uint32_t e, uint32_t q
 	return !group->may || (group->may[(size_t)e * group->words + q / 64] >> (q % 64) & 1);
 }
 
-/* These flows as a group, all but what osr_colour() finds. */
+/* These flows as a group; n_classes and bound are left to osr_colour(). */
 enum osr_status osr_group_of(struct osr_level level, struct osr_key_flow *flow, uint32_t n,
 			     struct osr_arena *scratch, struct osr_group *group);
 
@@ -91,7 +91,8 @@ enum osr_status osr_colour(struct osr_group *group, struct osr_arena *scratch);
 
 /*
  * Flows of the group exchange their planes where the switches above would have more to send on, or
- * to take, than `limit` times their cables; no cable of this level gets more than it had, or limit.
+ * to take, than `limit` times their cables; no cable of this level gets more than its previous load
+ * or the limit, whichever is larger.
  */
 enum osr_status osr_balance(const struct osr_group *group, uint32_t limit,
 			    struct osr_arena *scratch);

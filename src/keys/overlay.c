@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* Base and multicast are covered by the base's certificate: does it rise along what is new, too? */
+/* The base's certificate covers the base and multicast. Does it rise along the new entries, too? */
 static bool base_rank_fits(struct osr_follow *follow, const uint32_t *rank, const bool *keyed)
 {
 	const uint32_t *out = follow->out[0], *to = follow->fabric->chan_dst;

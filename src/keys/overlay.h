@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * overlay.h - entries of a few LIDs that replace an engine's own: what routing keys leave in the
+ * overlay.h - entries of a few LIDs that replace an engine's own: the part of routing keys in the
  * tables.
  *
  * With LMC > 0 a host has 2^LMC LIDs. The first, LID offset 0, always keeps the engine's routes;
  * any other offset can carry routes made for one application (keys.h). An engine knows nothing of
  * it: it routes all LIDs, and the caller lays the entries over its result, before the check. So the
- * base result is what it would be without them, byte for byte.
+ * base result is the same, byte for byte, with and without entries.
  *
  *	osr_check()  <-  osr_overlay_apply()  <-  route()
  */

@@ -4,11 +4,12 @@
  * entries.
  *
  * Source: Samuel, Zahavi, Keslassy, Routing Keys, section III, "3-level XGFT": seen from the
- * leaves, all switches that agree in the digit b of a middle switch are one node; what the first
- * step gives such a node is the demand of the second step, which is independent of all other
- * nodes'.
+ * leaves, all switches that agree in the digit b of a middle switch are one node; the flows that
+ * the first step gives such a node are the demand of the second step, which is independent of all
+ * other nodes.
  */
 #include "keys/keys.h"
+#include <osmroutes/invariant.h>
 #include <osmroutes/prng.h>
 
 #include "level.h"
@@ -29,10 +30,11 @@ struct placing {
 
 /* Flows of one level --------------------------------------------------------------------------- */
 
-/* What becomes of a flow above level t; false: its ends meet there. */
+/* *up becomes the flow above level t; false: its ends meet there. */
 static bool above(const struct osr_pgft_tree *tree, uint32_t t, const struct osr_key_flow *flow,
 		  struct osr_key_flow *up)
 {
+	osr_invariant(flow->a != flow->ad && flow->q < osr_n_planes(tree, t));
 	*up = *flow;
 	up->b = osr_b_above(tree, t, flow->b, flow->q);
 	up->a /= tree->m[t + 1];
@@ -41,7 +43,7 @@ static bool above(const struct osr_pgft_tree *tree, uint32_t t, const struct osr
 	return up->a != up->ad;
 }
 
-/* What goes on above level t, as flows of level t + 1; what meets one another is one flow. */
+/* Flows that go on above level t become flows of level t + 1; flows that meet become one. */
 static enum osr_status place_next_level(struct placing *placing, uint32_t t)
 {
 	struct osr_key_flow *flow = placing->flow[t], *next;
@@ -55,12 +57,14 @@ static enum osr_status place_next_level(struct placing *placing, uint32_t t)
 		n += above(placing->tree, t, &flow[i], &next[n]);
 	placing->n_flows[t + 1] = n = osr_join(next, n);
 	for (uint32_t i = 0; i < placing->n_flows[t]; i++) {
+		const struct osr_key_flow *found;
 		struct osr_key_flow up;
 
-		if (above(placing->tree, t, &flow[i], &up))
-			flow[i].next = (uint32_t)((struct osr_key_flow *)bsearch(
-							  &up, next, n, sizeof(up), osr_by_group) -
-						  next);
+		if (above(placing->tree, t, &flow[i], &up)) {
+			found = bsearch(&up, next, n, sizeof(up), osr_by_group);
+			osr_invariant(found);
+			flow[i].next = (uint32_t)(found - next);
+		}
 	}
 	return OSR_OK;
 }
@@ -70,7 +74,7 @@ static enum osr_status place_next_level(struct placing *placing, uint32_t t)
  */
 
 /*
- * Which middle switch a class takes, given what others load the cables with.
+ * Which middle switch a class takes, given the load of others on the cables.
  *
  * Source: Samuel, Zahavi, Keslassy, Routing Keys, section II-B: (a) the largest load of a link, (b)
  * the variance of the load over links. An application adds the same flows wherever its classes go,
@@ -83,7 +87,7 @@ static enum osr_status place_next_level(struct placing *placing, uint32_t t)
  */
 struct cost {
 	uint32_t most;    /* largest load on a cable of the class; UINT32_MAX: may not */
-	uint64_t squares; /* what it adds to the sum of squares */
+	uint64_t squares; /* increase of the sum of squares */
 	uint64_t plane;   /* load of the whole plane */
 };
 
@@ -166,7 +170,10 @@ static void own_planes(uint32_t *plane_of, uint32_t n_planes)
 		plane_of[c] = c;
 }
 
-/* The cheapest plane of a class that is not taken, by cost[n_planes]; OSR_NONE: there is none. */
+/*
+ * The cheapest plane of a class that is not taken, by cost[n_planes]; OSR_NONE: the class may have
+ * none of them.
+ */
 static uint32_t best_plane(const struct cost *cost, const bool *taken, uint32_t n_planes)
 {
 	uint32_t best = OSR_NONE;
@@ -211,6 +218,7 @@ static enum osr_status choose(const struct placing *placing, const struct osr_gr
 			own_planes(plane_of, n_planes);
 			break;
 		}
+		osr_invariant(!taken[best]);
 		plane_of[c] = best;
 		taken[best] = true;
 	}
@@ -260,8 +268,8 @@ struct writing {
 };
 
 /*
- * One step: the entry for this destination. Where another flow to the same destination has been
- * before, its entry counts, because a table has one.
+ * Writes the entry for this destination and follows it. The entry of an earlier flow to the same
+ * destination stays, because a table has one entry for a LID.
  */
 static uint32_t place_step(const struct osr_fabric *fabric, struct writing *writing,
 			   uint32_t channel, uint32_t to, uint32_t weight)
@@ -275,14 +283,15 @@ static uint32_t place_step(const struct osr_fabric *fabric, struct writing *writ
 			(struct osr_key_entry){ s, to, writing->port[s] };
 	}
 	channel = osr_port_channel(fabric, s, writing->port[s]);
+	osr_invariant(channel != OSR_NONE);
 	writing->carried[channel] += weight;
 	return fabric->chan_dst[channel];
 }
 
 /*
- * The channels of a flow as its planes have it, up to where the ends meet, and down. Along that
- * way, until an entry of another flow leads away from it: from there its entries lead to the same
- * end port.
+ * The channels of a flow as its planes have it, up to where the ends meet, and down. The flow
+ * follows them until an entry of another flow leads away; from there that flow's entries lead to
+ * the same end port.
  */
 static void write_flow(const struct placing *placing, struct writing *writing, uint32_t flow)
 {
@@ -303,14 +312,17 @@ static void write_flow(const struct placing *placing, struct writing *writing, u
 	/* n channels have been written. */
 	/* cppcheck-suppress uninitvar */
 	for (uint32_t i = 0; i < n; i++) {
+		osr_invariant(way[i] != OSR_NONE);
 		if (pgft->fabric->chan_src[way[i]] != at)
 			break;
 		at = place_step(pgft->fabric, writing, way[i], low->to, low->weight);
 	}
-	while (at != pgft->fabric->term_switch[low->to])
+	while (at != pgft->fabric->term_switch[low->to]) {
+		osr_invariant(writing->stamp[at] == low->to + 1);
 		at = place_step(pgft->fabric, writing,
 				osr_port_channel(pgft->fabric, at, writing->port[at]), low->to,
 				low->weight);
+	}
 }
 
 static int by_end(const void *x, const void *y, void *flows)
@@ -353,6 +365,7 @@ static enum osr_status write_entries(const struct placing *placing, struct osr_k
 	qsort_r(order, n, sizeof(*order), by_end, placing->flow[1]);
 	for (uint32_t i = 0; i < n; i++)
 		write_flow(placing, &writing, order[i]);
+	osr_invariant(routes->n_entries <= (uint64_t)n * hops);
 	qsort(routes->entry, routes->n_entries, sizeof(*routes->entry), by_end_and_switch);
 	/* The links that carry something. */
 	for (uint32_t c = 0; c < fabric->n_channels; c++)
@@ -384,6 +397,7 @@ enum osr_status osr_key_place(const struct osr_key_job *job, const struct osr_ke
 	enum osr_status st = OSR_OK;
 
 	*routes = (struct osr_key_routes){ 0 };
+	osr_invariant(!key->n_flows || key->tree < job->pgft->n_trees);
 	if (!key->n_flows)
 		return OSR_OK;
 	placing.tree = &job->pgft->tree[key->tree];

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * The scheduler's book: applications, their keys and LID offsets, and what a change of the fabric
- * does to them. Routes are made for the present fabric by the thread that has the time for it. When
- * the fabric changes, entries over cables and ends that are as they were stay, which is seen entry
- * by entry; all others leave the tables and are made again by osr_sched_work().
+ * The scheduler's book: the present fabric, applications with their keys and LID offsets, and the
+ * entries that the tables should have.
  */
 #include "sched_private.h"
 
+#include <osmroutes/invariant.h>
+
 #include <stdlib.h>
 
-#define MAX_MISSING 50 /* percent of a tree's links: what is left of it is still up and down */
+#define MAX_MISSING 50 /* percent of a tree's links: the rest is still routed up and down */
 
 bool osr_sched_stops(const struct osr_sched *sched)
 {
@@ -56,6 +56,7 @@ static int by_port_guid(const void *a, const void *b)
 
 void osr_base_leave(struct osr_base *base)
 {
+	osr_invariant(!base || base->n_users);
 	if (!base || --base->n_users)
 		return;
 	osr_arena_free(&base->arena);
@@ -162,6 +163,40 @@ void osr_sched_resolve(const struct osr_sched *sched, struct osr_sched_app *app)
 		app->term[i] = osr_sched_terminal(sched->now, app->host[i]);
 }
 
+#ifdef OSR_PARANOID
+static bool slot_holds(const struct osr_sched *sched, const struct osr_sched_app *app, uint32_t k)
+{
+	const struct osr_sched_slot *slot = &app->slot[k];
+
+	if (slot->change > sched->change)
+		return false;
+	if (slot->key == OSR_NONE)
+		return !slot->make && !slot->routes.n_entries;
+	if (slot->key >= app->n_keys || app->key[slot->key].slot != k)
+		return false;
+	return !slot->make || osr_key_in_use(&app->key[slot->key]);
+}
+
+bool osr_sched_holds(const struct osr_sched *sched)
+{
+	if (sched->written > sched->collected || sched->collected > sched->change)
+		return false;
+	if (sched->n_apps > sched->limits.max_apps)
+		return false;
+	for (uint32_t i = 0; i < sched->n_apps; i++) {
+		const struct osr_sched_app *app = sched->app[i];
+		uint32_t next = i + 1 < sched->n_apps ? sched->app[i + 1]->id : sched->next_id;
+
+		if (app->id >= next)
+			return false;
+		for (uint32_t k = 0; k < app->n_slots; k++)
+			if (!slot_holds(sched, app, k))
+				return false;
+	}
+	return true;
+}
+#endif
+
 /* Slots ---------------------------------------------------------------------------------------- */
 void osr_sched_clear(struct osr_sched *sched, struct osr_sched_slot *slot)
 {
@@ -177,6 +212,7 @@ void osr_sched_withdraw(struct osr_sched *sched, struct osr_sched_app *app, uint
 {
 	struct osr_sched_slot *slot = &app->slot[app->key[key].slot];
 
+	osr_invariant(key < app->n_keys && app->key[key].slot < app->n_slots);
 	if (slot->key == key)
 		osr_sched_clear(sched, slot);
 	app->key[key].state = OSR_KEY_WITHDRAWN;
@@ -231,14 +267,17 @@ void osr_sched_release(struct osr_sched *sched, struct osr_sched_app *app)
 	for (uint32_t i = 0; i < app->n_slots; i++)
 		sched->change += app->slot[i].key != OSR_NONE;
 	/* Out of the list, whose order stays. */
-	while (sched->app[at] != app)
+	while (sched->app[at] != app) {
 		at++;
+		osr_invariant(at < sched->n_apps);
+	}
 	for (sched->n_apps--; at < sched->n_apps; at++)
 		sched->app[at] = sched->app[at + 1];
 	osr_sched_free_app(app);
+	osr_invariant(osr_sched_holds(sched));
 }
 
-/* What the tables should have ------------------------------------------------------------------ */
+/* Entries for the tables ----------------------------------------------------------------------- */
 
 bool osr_sched_dirty(const struct osr_sched *sched)
 {
@@ -251,7 +290,7 @@ struct lid {
 	uint32_t n;
 };
 
-/* Notes the entries of a slot by LID. Returns how many. A LID that two slots claim is the first's. */
+/* Notes the entries of a slot by LID, and returns how many. The first of two slots gets a LID. */
 static uint32_t claim_lids(const struct osr_fabric *fabric, const struct osr_sched_slot *slot,
 			   struct lid *lid)
 {
@@ -283,6 +322,7 @@ enum osr_status osr_sched_collect(struct osr_sched *sched, struct osr_arena *are
 	uint32_t n_dests = fabric ? fabric->n_dests : 0, n = 0;
 	struct lid *lid = osr_calloc(arena, n_dests, sizeof(*lid));
 
+	osr_invariant(osr_sched_holds(sched));
 	*n_entries = 0;
 	sched->collected = sched->change;
 	if (osr_arena_failed(arena, diag))
@@ -304,6 +344,7 @@ enum osr_status osr_sched_collect(struct osr_sched *sched, struct osr_arena *are
 
 void osr_sched_written(struct osr_sched *sched)
 {
+	osr_invariant(sched->written <= sched->collected);
 	sched->written = sched->collected;
 	for (uint32_t i = 0; i < sched->n_apps; i++)
 		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++) {
@@ -341,5 +382,8 @@ uint32_t osr_sched_refuse(struct osr_sched *sched, const char *reason)
 {
 	uint32_t n = withdraw_all(sched, WAITING_KEYS, reason);
 
-	return n ? n : withdraw_all(sched, ALL_KEYS, reason);
+	if (!n)
+		n = withdraw_all(sched, ALL_KEYS, reason);
+	osr_invariant(osr_sched_holds(sched));
+	return n;
 }

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * A new fabric. Entries over cables and ends that are as they were stay; each entry is looked at. All
- * other entries leave the tables, and osr_sched_work() makes them again.
+ * A new fabric. Entries stay if their cable and their ends are unchanged; each entry is examined.
+ * All other entries leave the tables, and osr_sched_work() makes them again.
  */
 #include "sched_private.h"
+
+#include <osmroutes/invariant.h>
 
 #include "core/data/fabric_map.h"
 
 /* Again ---------------------------------------------------------------------------------------- */
 
-/* Its routes leave the tables; an unused key's are forgotten. */
+/* The routes of the slot leave the tables. Routes of an unused key are forgotten. */
 static void suspend(struct osr_sched *sched, struct osr_sched_app *app, struct osr_sched_slot *slot)
 {
+	osr_invariant(slot->key < app->n_keys);
 	if (!osr_key_in_use(&app->key[slot->key])) {
 		osr_sched_clear(sched, slot);
 		return;
@@ -24,7 +27,7 @@ static void suspend(struct osr_sched *sched, struct osr_sched_app *app, struct o
 
 /* The new fabric ------------------------------------------------------------------------------- */
 
-/* The fabric before in the present one. End ports are matched by GUID alone: LIDs may change. */
+/* The previous fabric in the present one. End ports are matched by GUID alone: LIDs may change. */
 struct carrying {
 	const struct osr_fabric *from, *to;
 	struct osr_fabric_map map;
@@ -49,7 +52,7 @@ static bool carry_routes(const struct carrying *carrying, struct osr_key_routes 
 						carrying->term[key_entry.term], key_entry.port };
 	}
 	key_routes->n_entries = n;
-	/* What a cable that is gone had is that of hosts that are gone, too. */
+	/* Flows on a cable that is gone belong to hosts that are gone, too. */
 	n = 0;
 	for (uint32_t i = 0; i < key_routes->n_links; i++) {
 		uint32_t c = carrying->map.chan[key_routes->link[i]];
@@ -63,7 +66,7 @@ static bool carry_routes(const struct carrying *carrying, struct osr_key_routes 
 	return true;
 }
 
-/* What is in the tables stays where its cables and ranks are as they were. */
+/* Entries stay in the tables if their cables and ranks are where they were. */
 static void carry_app(struct osr_sched *sched, const struct carrying *carrying,
 		      struct osr_sched_app *app)
 {
@@ -137,5 +140,6 @@ enum osr_status osr_sched_fabric(struct osr_sched *sched, const struct osr_fabri
 					suspend(sched, sched->app[i], &sched->app[i]->slot[k]);
 	}
 	osr_base_leave(before);
+	osr_invariant(osr_sched_holds(sched));
 	return st;
 }

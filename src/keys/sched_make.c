@@ -4,11 +4,13 @@
  */
 #include "sched_private.h"
 
+#include <osmroutes/invariant.h>
+
 #define MAX_TRIES 3 /* to make routes while the fabric changes again and again */
 
 /* Making --------------------------------------------------------------------------------------- */
 
-/* The pairs of a key as terminals; what stays on one host, or has lost an end, is left out. */
+/* The pairs of a key as terminals. Pairs on one host, or with a lost end, are left out. */
 static struct osr_pair *pairs_of(const struct osr_sched_app *app, uint32_t key,
 				 struct osr_arena *arena, uint32_t *n)
 {
@@ -28,8 +30,8 @@ static struct osr_pair *pairs_of(const struct osr_sched_app *app, uint32_t key,
 }
 
 /*
- * What cables carry of keys in use, all but this slot's: load[n_channels]. The most, together with
- * what is in the slot.
+ * Adds to load[n_channels] the flows of all keys in use but this slot's. Returns the largest load
+ * on a cable together with the routes in the slot.
  */
 static uint32_t load_without(const struct osr_sched *sched, const struct osr_sched_slot *slot,
 			     uint32_t *load)
@@ -114,7 +116,7 @@ enum osr_status osr_sched_put(struct osr_sched *sched, struct osr_sched_app *app
 		osr_base_leave(base);
 	} while (base != sched->now);
 	if (!st && place && (slot->key != key || slot->make || most > next.routes.max_load)) {
-		/* Nothing before and nothing after is no change. */
+		/* Empty routes that replace empty routes are not a change. */
 		next.change = osr_slot_is_written(sched, slot) && !slot->routes.n_entries &&
 					      !next.routes.n_entries
 				      ? slot->change
@@ -163,6 +165,7 @@ enum osr_status osr_sched_request(struct osr_sched *sched, struct osr_sched_app 
 	if (!st)
 		app->key[key].state =
 			osr_slot_is_written(sched, slot) ? OSR_KEY_ACTIVE : OSR_KEY_WAITING;
+	osr_invariant(osr_sched_holds(sched));
 	return st;
 }
 
@@ -194,6 +197,7 @@ bool osr_sched_work(struct osr_sched *sched)
 	st = osr_sched_put(sched, app, key, true, &diag);
 	if (st && (sched->stamp != stamp || osr_sched_stops(sched)))
 		return true;
+	osr_invariant(slot->key == OSR_NONE || slot->key == key);
 	/* Without the lock the subnet manager may have withdrawn it. */
 	if (slot->key != key || !osr_key_in_use(&app->key[key])) {
 		osr_sched_clear(sched, slot);

@@ -4,6 +4,8 @@
  */
 #include "sched_private.h"
 
+#include <osmroutes/invariant.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +34,7 @@ static uint32_t choose_hosts(const struct osr_pgft *pgft, const struct offsets *
 	for (uint32_t i = 0; i < pgft->n_order; i++) {
 		uint32_t t = pgft->order[i];
 
+		osr_invariant(t < pgft->fabric->n_terminals);
 		if (n == app->n_ranks)
 			break;
 		if (offsets_count(&taken[t]))
@@ -43,9 +46,8 @@ static uint32_t choose_hosts(const struct osr_pgft *pgft, const struct offsets *
 }
 
 /*
- * Its hosts, if it names none: those that no application has, one after the other in the order of
- * the tree. And the lowest LID offsets that are free on all of them; to other users some are left
- * on every host.
+ * Gives the application hosts, if it names none, and the lowest LID offsets that are free on all of
+ * its hosts. A user gets at most his quota of LID offsets on a host.
  */
 static enum osr_status take_hosts(struct osr_sched *sched, struct osr_sched_app *app, bool choose,
 				  struct osr_diag *diag)
@@ -214,5 +216,6 @@ enum osr_status osr_sched_place(struct osr_sched *sched, const struct osr_sched_
 	/* Ids grow. */
 	sched->app[sched->n_apps++] = *app;
 	sched->next_id = (*app)->id + 1;
+	osr_invariant(osr_sched_holds(sched));
 	return OSR_OK;
 }

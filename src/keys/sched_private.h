@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * sched_private.h - the scheduler's book, and the operations on it that its files share; private to
+ * sched_private.h - the scheduler's book, and the operations that its files share; private to
  * src/keys.
  *
  *	sched.c		the book: the fabric, applications, slots, and the entries that follow from them
@@ -18,7 +18,7 @@ struct osr_sched_port {
 	uint32_t term;
 };
 
-/* A fabric, and what keys want to know of it. */
+/* A fabric, its tree, and its ports by GUID. */
 struct osr_base {
 	struct osr_arena arena; /* of all below */
 	struct osr_fabric fabric;
@@ -57,6 +57,11 @@ bool osr_sched_lacks_lids(const struct osr_sched *sched, const struct osr_sched_
 			  const struct osr_sched_slot *slot);
 /* Does the caller want long work to be given up? */
 bool osr_sched_stops(const struct osr_sched *sched);
+/*
+ * For invariants: ids ascend, a slot and its key name each other, only keys in use wait for routes,
+ * and no number of a change is from the future.
+ */
+bool osr_sched_holds(const struct osr_sched *sched);
 void osr_sched_free_app(struct osr_sched_app *app);
 
 inline bool osr_key_in_use(const struct osr_sched_key *sched_key)
@@ -82,11 +87,11 @@ void osr_sched_clear(struct osr_sched *sched, struct osr_sched_slot *slot);
 void osr_sched_withdraw(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
 			const char *reason);
 /*
- * The compressed key for the present fabric, unless there is one; with `place`, routes for it in
- * view of what others load the cables with now, into its slot, unless those that are there are as
- * good. The lock is left while they are made; if the fabric has changed meanwhile they are made
- * again. OSR_NOT_APPLICABLE, with another stamp than before, if it changes again and again, or if
- * the caller stops.
+ * Makes the compressed key for the present fabric, unless it exists. With `place`, also makes
+ * routes for it, in view of the present load of others, and puts them into its slot unless the slot
+ * has routes as good. The lock is left while routes are made; if the fabric changes meanwhile they
+ * are made again. OSR_NOT_APPLICABLE, with another stamp than before, if it changes again and
+ * again, or if the caller stops.
  */
 enum osr_status osr_sched_put(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
 			      bool place, struct osr_diag *diag);

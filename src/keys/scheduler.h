@@ -10,9 +10,9 @@
  *
  * LID offsets. MPI and UCX fix their path bits per process or endpoint, so an application is told
  * its offsets when it is placed, one unless it wants more, and its keys share them in turn: key k
- * has offset number k mod n. What is in the tables of an offset is exchanged only between done and
- * the next request. Applications that share no host may have the same offset; on a shared host they
- * get different ones.
+ * has offset number k mod n. The entries of an offset are exchanged only between done and the next
+ * request. Applications that share no host may have the same offset; on a shared host they get
+ * different ones.
  *
  *	osr_sched_fabric()	whenever the fabric may have changed
  *	osr_sched_place(), osr_sched_request(), osr_sched_done(), osr_sched_release()
@@ -22,9 +22,9 @@
  * Nothing here sends, waits or locks; memory is the scheduler's own. The caller sees to it that
  * calls do not overlap, and the rights of users: `owner` is kept for it.
  *
- * Two threads. What routing calls (osr_sched_fabric(), _collect(), _written(), _refuse()) takes
- * time linear in the entries and makes no routes. Those are made by osr_sched_place(), _request()
- * and _work(), which take long and leave the caller's lock meanwhile. They, and _release() and
+ * Two threads. The functions for routing (osr_sched_fabric(), _collect(), _written(), _refuse())
+ * take time linear in the entries and make no routes. osr_sched_place(), _request() and _work()
+ * make routes; they take long and leave the caller's lock meanwhile. They, and _release() and
  * _done(), belong to one thread.
  */
 #ifndef OSMROUTES_SCHEDULER_H
@@ -53,7 +53,7 @@ struct osr_sched_key {
 	uint64_t stamp;
 };
 
-/* One LID offset of an application: what its tables hold. */
+/* One LID offset of an application, and the routes in its tables. */
 struct osr_sched_slot {
 	uint8_t offset;
 	uint32_t key;                 /* OSR_NONE: the base routing */
@@ -76,12 +76,12 @@ struct osr_sched_app {
 	struct osr_sched_key *key;
 	uint32_t n_slots;
 	struct osr_sched_slot *slot;
-	/* What happened to its keys without its doing, one sentence; "" if nothing. Kept. */
+	/* The last change of its keys that it did not ask for, one sentence; "" if none. Kept. */
 	struct osr_diag notice;
 	uint32_t n_notices; /* so far */
 };
 
-/* The caller's lock, held in every call; `stops`: give up what takes long. Or all NULL. */
+/* The caller's lock, held in every call; `stops`: long work is to be given up. Or all NULL. */
 struct osr_sched_lock {
 	void (*take)(void *ctx);
 	void (*leave)(void *ctx);
@@ -118,7 +118,7 @@ struct osr_sched;
 struct osr_sched *osr_sched_new(const struct osr_sched_limits *limits); /* NULL: no memory */
 void osr_sched_free(struct osr_sched *sched);                           /* NULL is fine */
 
-/* The lock of osr_sched_limits; nothing if there is none. */
+/* Take and leave the lock of osr_sched_limits, if it has one. */
 void osr_sched_take(struct osr_sched *sched);
 void osr_sched_leave(struct osr_sched *sched);
 
@@ -127,14 +127,14 @@ void osr_sched_leave(struct osr_sched *sched);
  * and ends are as they were stay; keys in use that have others, or to a host of which there is a
  * way again, wait for osr_sched_work(). No routes are made: O(fabric log fabric + entries).
  * OSR_NOMEM leaves the scheduler without a fabric: no entries until the next call succeeds. A
- * fabric that is no fat tree is no error.
+ * fabric that is not a fat tree is accepted without an error.
  */
 enum osr_status osr_sched_fabric(struct osr_sched *sched, const struct osr_fabric *fabric,
 				 struct osr_diag *diag);
 
 /*
- * One step of what a change of the fabric has left to do: a slot gets routes, or its key is
- * withdrawn, with a notice. False if nothing is left.
+ * One step of the work that a change of the fabric has left: a slot gets routes, or its key is
+ * withdrawn, with a notice. False if no work is left.
  */
 bool osr_sched_work(struct osr_sched *sched);
 
@@ -180,12 +180,12 @@ enum osr_status osr_sched_collect(struct osr_sched *sched, struct osr_arena *are
 				  struct osr_overlay_entry **entry, uint32_t *n_entries,
 				  struct osr_diag *diag);
 
-/* The switches have what was collected last: keys that waited for it become active. */
+/* The switches have the last collection: keys that waited for it become active. */
 void osr_sched_written(struct osr_sched *sched);
 
 /*
- * What was collected last cannot be used: keys that wait are withdrawn with this reason; if none
- * does, all that have routes in the tables are. Returns how many.
+ * The last collection cannot be used: waiting keys are withdrawn with this reason; if none waits,
+ * all keys with routes in the tables are. Returns how many.
  */
 uint32_t osr_sched_refuse(struct osr_sched *sched, const char *reason);
 
