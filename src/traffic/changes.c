@@ -5,6 +5,8 @@
  */
 #include "traffic/changes.h"
 
+#include <osmroutes/invariant.h>
+
 #include "core/data/fabric_map.h"
 #include "core/verify/follow.h"
 
@@ -132,6 +134,7 @@ static void compare_paths(struct both *both, uint32_t d, uint32_t d_new)
 			continue;
 		if (both->old.state[s] & ARRIVES) {
 			both->changes->n_pairs += had;
+			osr_invariant(kept <= had);
 			both->changes->n_gone += had - kept;
 		}
 		if (d_new != OSR_NONE)
@@ -179,6 +182,9 @@ enum osr_status osr_changes(const struct osr_fabric *fabric, const struct osr_ro
 			d_new = OSR_NONE;
 		compare_paths(&both, d, d_new);
 	}
+	osr_invariant(changes->n_entries_changed <= changes->n_entries);
+	osr_invariant(changes->n_gone + changes->n_cut + changes->n_path <= 2 * changes->n_pairs);
+	osr_invariant(changes->n_lost <= changes->n_pairs);
 	osr_arena_reset(scratch, mark);
 	return st;
 }

@@ -7,6 +7,8 @@
  */
 #include "traffic/survey.h"
 
+#include <osmroutes/invariant.h>
+
 #include <math.h>
 #include <string.h>
 
@@ -55,6 +57,7 @@ static inline uint32_t congestion_step(struct osr_meter *meter, uint32_t n, bool
 		if (counting) {
 			meter->crossed[meter->n_crossed] = c;
 			meter->n_crossed += !meter->load[c]++;
+			osr_invariant(meter->n_crossed <= fabric->n_channels);
 		} else if (meter->worst[i] < meter->load[c]) {
 			meter->worst[i] = meter->load[c];
 		}
@@ -122,7 +125,10 @@ static void start_phase(struct osr_meter *meter, const struct osr_pair *pairs, u
 	}
 	meter->n_crossed = 0;
 	meter->n_pairs = n_pairs;
+	osr_invariant(n_pairs <= meter->max_pairs);
 	for (uint32_t i = 0; i < n_pairs; i++) {
+		osr_invariant(pairs[i].from < fabric->n_terminals);
+		osr_invariant(pairs[i].to < fabric->n_terminals);
 		meter->from[i] = pairs[i].from;
 		meter->dest[i] = fabric->lid_dest[fabric->term_lid[pairs[i].to]];
 		meter->worst[i] = 1;
@@ -161,11 +167,14 @@ enum osr_status osr_meter_phase(struct osr_meter *meter, const struct osr_pair *
 			meter->worst[i] = busier_end(meter, i);
 	/* Counted by congestion first, so that the sum has one order. */
 	memset(meter->n_worst, 0, ((size_t)n_pairs + 1) * sizeof(*meter->n_worst));
-	for (uint32_t i = 0; i < n_pairs; i++)
+	for (uint32_t i = 0; i < n_pairs; i++) {
+		osr_invariant(meter->worst[i] <= n_pairs);
 		meter->n_worst[meter->worst[i]]++;
+	}
 	for (uint32_t worst = 1; worst <= n_pairs; worst++)
 		if (meter->n_worst[worst])
 			crossing->bandwidth += (double)meter->n_worst[worst] / worst;
+	osr_invariant(crossing->bandwidth <= n_pairs && crossing->hsd <= n_pairs);
 	return OSR_OK;
 }
 
@@ -223,6 +232,7 @@ bool osr_survey_take(struct osr_survey *survey, struct osr_worker *worker)
 		worker->pairs[i] = (struct osr_pair){ survey->list[phases->pair[first + i].from],
 						      survey->list[phases->pair[first + i].to] };
 	worker->at = survey->n_taken++;
+	osr_invariant(worker->n_pairs <= worker->meter.max_pairs);
 	return true;
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <osmroutes/invariant.h>
 #include <osmroutes/bound.h>
 
 struct leaf {
@@ -186,6 +187,7 @@ static enum osr_status worst_pairs(struct worst *worst, uint32_t c, struct osr_a
 		for (uint32_t k = 0; k < worst->rates->units[worst->dest[i]]; k++)
 			worst->row[worst->n_nodes++] = i;
 	}
+	osr_invariant(worst->n_nodes <= worst->n_units);
 	worst->n_dests = n;
 	return OSR_OK;
 }
@@ -205,6 +207,7 @@ static uint32_t worst_meet(struct worst *worst, uint32_t node, uint32_t *n_queue
 			worst->met_by[l] = node;
 			if (worst->used[l] < worst->leaf[l].n_units)
 				return l;
+			osr_invariant(*n_queue < worst->n_leaves);
 			worst->queue[(*n_queue)++] = l;
 		}
 	return OSR_NONE;
@@ -266,11 +269,13 @@ static uint32_t worst_match(struct worst *worst, uint32_t most, uint32_t enough)
 		 * A free unit for the node by which the leaf was met; that leaves its own place to
 		 * the node before.
 		 */
+		osr_invariant(worst->used[end] < worst->leaf[end].n_units);
 		place = worst->used[end]++;
 		while (end != OSR_NONE) {
 			uint32_t met = worst->met_by[end], last = worst->at[met],
 				 its = worst->place[met];
 
+			osr_invariant(met < worst->n_nodes && place < worst->leaf[end].n_units);
 			worst->at[met] = end;
 			worst->place[met] = place;
 			worst->held[worst->leaf[end].row + place] = met;
@@ -278,6 +283,8 @@ static uint32_t worst_match(struct worst *worst, uint32_t most, uint32_t enough)
 			place = its;
 		}
 	}
+	/* bound_channels() says that no matching is larger. */
+	osr_invariant(flow <= most && flow <= worst->n_nodes);
 	return flow;
 }
 
