@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include <osmroutes/invariant.h>
+
 struct osr_keyed {
 	uint64_t key;
 	uint32_t index;
@@ -28,6 +30,7 @@ static inline bool osr_grow(void **list, uint32_t n, uint32_t more, uint32_t *ro
 	uint64_t want = *room ? *room : 64;
 	void *p = *list;
 
+	osr_invariant(n <= *room);
 	while (want < (uint64_t)n + more)
 		want *= 2;
 	if (want != *room)

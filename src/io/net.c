@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <osmroutes/invariant.h>
 #include <osmroutes/fabric.h>
 
 static const uint64_t guid_base[OSR_NET_N_TYPES] = {
@@ -126,6 +127,7 @@ uint32_t osr_net_node(struct osr_net *net, enum osr_net_type type, uint32_t n_po
 		.type = (uint8_t)type,
 		.n_ports = (uint8_t)n_ports,
 	};
+	osr_invariant(net->nodes[at].n_ports == n_ports);
 	net->guid_used[type] += type == OSR_NET_SWITCH ? 1 : n_ports + 1;
 	for (uint32_t i = 0; i <= n_ports; i++)
 		net->ports[net->n_ports + i] =
@@ -157,6 +159,7 @@ static void osr_net_uncable(struct osr_net *net, uint32_t port)
 {
 	uint32_t peer = net->ports[port].peer;
 
+	osr_invariant(peer == OSR_NONE || net->ports[peer].peer == port);
 	if (peer != OSR_NONE)
 		net->ports[peer].peer = OSR_NONE;
 	net->ports[port].peer = OSR_NONE;
@@ -383,8 +386,9 @@ enum osr_status osr_net_assign_lids(struct osr_net *net, int lmc, struct osr_dia
 				      gaps);
 			break;
 		}
-		port->lid = (uint16_t)next;
-		port->lmc = (uint8_t)(n_lids > 1 ? lmc : 0);
+		osr_invariant(next && next % n_lids == 0);
+		port->lid = next;
+		port->lmc = n_lids > 1 ? lmc : 0;
 		net->n_lids_new += lmc < 0;
 		next += n_lids;
 	}
@@ -440,6 +444,23 @@ static void feed_port(const struct osr_net *net, struct osr_builder *builder,
 				  });
 }
 
+/* Does each port lie within its node, and is it the peer of its peer? */
+static bool net_holds(const struct osr_net *net)
+{
+	for (uint32_t p = 0; p < net->n_ports; p++) {
+		const struct osr_net_port *port = &net->ports[p];
+		const struct osr_net_node *node = &net->nodes[port->node];
+
+		if (port->node >= net->n_nodes || p < node->port_row ||
+		    p > node->port_row + node->n_ports)
+			return false;
+		if (port->peer != OSR_NONE &&
+		    (port->peer >= net->n_ports || net->ports[port->peer].peer != p))
+			return false;
+	}
+	return true;
+}
+
 enum osr_status osr_net_fabric(struct osr_net *net, int lmc, struct osr_arena *arena,
 			       struct osr_fabric *fabric, struct osr_diag *diag)
 {
@@ -447,6 +468,7 @@ enum osr_status osr_net_fabric(struct osr_net *net, int lmc, struct osr_arena *a
 	struct osr_builder *builder;
 	uint32_t *handle;
 
+	osr_invariant(net_holds(net));
 	if (st)
 		return st;
 	builder = osr_builder_new();

@@ -9,6 +9,8 @@
  */
 #include "io/netfile.h"
 
+#include <osmroutes/invariant.h>
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -632,6 +634,7 @@ static enum osr_status netfile_tie(struct netfile *netfile)
 					      "\"%s\" in line %u does not mention that port (is "
 					      "the file cut off?)",
 					      id, own->far_port, id, own->far->line);
+		osr_invariant(net->ports[port].peer < netfile->n_said);
 		back = &netfile->said[net->ports[port].peer];
 		if (osr_net_port(net, back->far->node, back->far_port) != own->port)
 			return osr_lines_fail(netfile->in,
@@ -965,6 +968,7 @@ enum osr_status osr_netfile_write(const struct osr_net *net, const char *comment
 	/* Behind the line of one node the next one of its type would count on from it. */
 	bool with_guid[OSR_NET_N_TYPES] = { false };
 
+	osr_invariant(!net->failed);
 	if (comment) {
 		for (const char *at = comment; *at;) {
 			size_t len = strcspn(at, "\n");

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "io/osmdump.h"
 
+#include <osmroutes/invariant.h>
+
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -188,6 +190,7 @@ uint8_t osr_osmdump_default_vl(uint8_t sl, uint8_t vls)
 	uint8_t vl = sl < 15 ? sl : 7;
 	uint8_t n_vls = 1;
 
+	osr_invariant(sl < 16);
 	while (n_vls < vls && n_vls < 16)
 		n_vls *= 2;
 	return vl & (n_vls - 1);

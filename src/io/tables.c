@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "io/tables.h"
 
+#include <osmroutes/invariant.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +52,7 @@ static void index_owners(struct osr_tables *tables)
 		if (term == OSR_NONE)
 			owner[0][n_owners[0]++] = (struct osr_keyed){ net->ports[p].guid, term };
 	}
+	osr_invariant(n_owners[0] <= n && n_owners[1] <= n);
 	for (unsigned by_node = 0; by_node < 2; by_node++)
 		osr_keyed_sort(owner[by_node], n_owners[by_node]);
 }
@@ -110,6 +113,7 @@ enum osr_status osr_tables_one_sl(struct osr_tables *tables, uint8_t sl, struct 
 	uint32_t *row = osr_calloc(tables->arena, tables->fabric->n_terminals, sizeof(*row));
 	uint8_t *sls = malloc(tables->fabric->n_dests + 1u);
 
+	osr_invariant(sl < 16);
 	if (!row || !sls) {
 		free(sls);
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the SLs of %u LIDs",
@@ -148,6 +152,8 @@ uint64_t *osr_tables_group(struct osr_tables *tables, uint32_t mlid, uint32_t sw
 {
 	uint64_t **group = &tables->group[mlid - OSR_MLID_FIRST];
 
+	osr_invariant(mlid >= OSR_MLID_FIRST && mlid - OSR_MLID_FIRST < OSR_N_MLIDS);
+	osr_invariant(sw < tables->fabric->n_switches);
 	if (!*group)
 		*group = osr_calloc(tables->arena, 4 * (size_t)tables->fabric->n_switches,
 				    sizeof(**group));
@@ -180,6 +186,7 @@ static void io_tables_count_vls(struct osr_tables *tables)
 		highest = highest_vl(tables->paths.sl,
 				     (size_t)tables->paths.n_rows * fabric->n_dests, highest);
 	}
+	osr_invariant(highest < OSR_MAX_VLS);
 	tables->routing.n_vls = highest + 1;
 }
 
@@ -277,8 +284,9 @@ enum osr_status osr_tables_finish(struct osr_tables *tables, bool *same_ca, stru
 			continue;
 		memcpy(ports + (size_t)tables->groups.n * fabric->n_switches, tables->group[i],
 		       fabric->n_switches * sizeof(*ports));
-		mlid[tables->groups.n++] = (uint16_t)(OSR_MLID_FIRST + i);
+		mlid[tables->groups.n++] = OSR_MLID_FIRST + i;
 	}
+	osr_invariant(tables->groups.n == n_groups);
 	if (tables->taken && !tables->paths.n_rows && tables->routing.n_vls) {
 		*same_ca = true;
 		return OSR_OK;

@@ -44,6 +44,8 @@
  */
 #include "io/tables.h"
 
+#include <osmroutes/invariant.h>
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -399,6 +401,7 @@ static uint8_t *sl_row(struct reader *reader, uint32_t term)
 {
 	size_t n = reader->fabric->n_dests;
 
+	osr_invariant(term < reader->fabric->n_terminals);
 	if (reader->row[term] == OSR_NONE) {
 		if (!osr_grow((void **)&reader->sl, reader->n_rows, 1, &reader->room, n + 1))
 			return NULL;
@@ -448,6 +451,7 @@ static enum osr_status path_sl(struct reader *reader, uint64_t lid, uint64_t sl)
 {
 	uint32_t d = dest_of(reader, lid);
 
+	osr_invariant(sl < 16);
 	reader->tables->n_foreign_sls += d == OSR_NONE;
 	if (d == OSR_NONE)
 		return OSR_OK;
