@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "protocol.h"
 
+#include <osmroutes/invariant.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +33,7 @@ static bool client_grow(struct osr_buffer *buffer, size_t more)
 
 void osr_buffer_shift(struct osr_buffer *buffer, size_t n)
 {
+	osr_invariant(n <= buffer->size && buffer->size <= buffer->room);
 	buffer->size -= n;
 	memmove(buffer->text, buffer->text + n, buffer->size);
 	if (buffer->room > CHUNK && buffer->size < CHUNK / 2) {
@@ -59,6 +62,7 @@ bool osr_client_read(struct osr_client *client)
 	size_t most = OSR_CONTROL_MAX_LINE + 1 - client->in.size;
 	ssize_t n;
 
+	osr_invariant(client->in.size <= OSR_CONTROL_MAX_LINE + 1);
 	if (most > CHUNK)
 		most = CHUNK;
 	if (!most || !client_grow(&client->in, most))
@@ -89,6 +93,7 @@ bool osr_client_has_line(const struct osr_client *client)
 
 size_t osr_client_line(const struct osr_client *client)
 {
+	osr_invariant(osr_client_has_line(client));
 	return (size_t)((char *)memchr(client->in.text, '\n', client->in.size) - client->in.text);
 }
 
@@ -107,6 +112,7 @@ void osr_client_say(struct osr_client *client, json_t *object)
 	} else {
 		out->text[out->size + n] = '\n';
 		out->size += n + 1;
+		osr_invariant(out->size <= out->room);
 	}
 	json_decref(object);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <osmroutes/invariant.h>
 #include <osmroutes/set.h>
 
 #include "names/names.h"
@@ -92,6 +93,7 @@ static bool is_wanted(const struct row *row)
 
 static void remove_row(struct osr_drains *drains, struct row *row)
 {
+	osr_invariant(row >= drains->row && row < drains->row + drains->n);
 	drains->n--;
 	memmove(row, row + 1, (size_t)(drains->row + drains->n - row) * sizeof(*row));
 }
@@ -100,6 +102,15 @@ static void remove_row(struct osr_drains *drains, struct row *row)
 static struct row *row_of(struct osr_drains *drains, const struct osr_part *part)
 {
 	return bsearch(part, drains->row, drains->n, sizeof(*drains->row), compare_parts);
+}
+
+/* row_of() searches by halves. */
+static bool rows_ascend(const struct osr_drains *drains)
+{
+	for (uint32_t i = 1; i < drains->n; i++)
+		if (compare_parts(&drains->row[i - 1].part, &drains->row[i].part) >= 0)
+			return false;
+	return true;
 }
 
 /*
@@ -119,12 +130,15 @@ static struct row *make_row(struct osr_drains *drains, const struct osr_part *pa
 				oldest = &drains->row[i];
 	if (oldest)
 		remove_row(drains, oldest);
+	/* Half of the rows at most are wanted. */
+	osr_invariant(drains->n < MAX_ROWS);
 	end = drains->row + drains->n++;
 	row = drains->row;
 	while (row < end && compare_parts(&row->part, part) < 0)
 		row++;
 	memmove(row + 1, row, (size_t)(end - row) * sizeof(*row));
 	*row = (struct row){ .part = *part, .last = -1 };
+	osr_invariant(rows_ascend(drains));
 	return row;
 }
 
@@ -655,6 +669,7 @@ static void choose_some(struct choosing *choosing, uint32_t first, uint32_t end)
 	struct row *row = choosing->wish[first];
 	char name[32];
 
+	osr_invariant(first < end && end <= choosing->n);
 	/* Without all that is applied and these: what does that cut off? */
 	for (uint32_t i = 0; i < choosing->n; i++) {
 		choosing->wish[i]->applied |= i >= first && i < end;
@@ -709,6 +724,7 @@ enum osr_status osr_drains_watch(struct osr_drains *drains, const struct osr_dra
 		for (uint32_t i = 0; i < drains->n; i++)
 			if (drains->row[i].applied)
 				drains->out[drains->n_out++] = drains->row[i].part;
+		osr_invariant(drains->n_out <= choosing.n);
 		drains->taken = drains->version;
 	}
 	pthread_mutex_unlock(&drains->mutex);
@@ -737,6 +753,7 @@ void osr_drains_done(struct osr_drains *drains)
 			drains->row[i].state = OSR_DRAIN_OUT;
 			drains->row[i].is_new = false;
 		}
+	osr_invariant(drains->done <= drains->taken && drains->taken <= drains->version);
 	drains->done = drains->taken;
 	pthread_mutex_unlock(&drains->mutex);
 }

@@ -24,6 +24,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <osmroutes/invariant.h>
 #include <osmroutes/clock.h>
 
 #include "conf/posix_threads.h"
@@ -192,6 +193,7 @@ static void drop_client(struct osr_control *control, uint32_t i)
 {
 	struct osr_client *client = control->client[i];
 
+	osr_invariant(i < control->n_clients);
 	take_for_thread(control);
 	/* An application that is held goes unless another connection tells of it. */
 	for (uint32_t w = 0; w < client->n_watched; w++) {
