@@ -6,10 +6,10 @@
  */
 #include "store/store.h"
 
+#include <osmroutes/invariant.h>
 #include <osmroutes/check.h>
 #include "core/repair/repair.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -60,7 +60,7 @@ struct counts {
 	uint32_t notes_size;
 };
 
-static_assert(sizeof(struct header) == OSR_STORE_HEAD && sizeof(struct counts) == 64, "no holes");
+_Static_assert(sizeof(struct header) == OSR_STORE_HEAD && sizeof(struct counts) == 64, "no holes");
 
 /* The arrays of a fabric or of a routing, in the order in which they are stored. */
 enum {
@@ -170,6 +170,7 @@ static void put_parts(struct writer *writer, const struct counts *counts, const 
 	for (size_t i = 0; i < n; i++) {
 		if (parts[i].has & ~counts->has)
 			continue;
+		osr_invariant(writer->at % ALIGN == 0);
 		store_put(writer, part_of(whole, &parts[i]),
 			  length_of(counts, parts[i].length) * parts[i].size);
 		store_pad(writer);
@@ -216,6 +217,7 @@ static void write_result(struct writer *writer, const struct osr_result *result)
 	memcpy(counts.ca_sl2vl, routing->ca_sl2vl, sizeof(counts.ca_sl2vl));
 	for (size_t i = 0; i < N_PARTS(routing_parts); i++)
 		counts.has |= part_of(routing, &routing_parts[i]) ? routing_parts[i].has : ALWAYS;
+	osr_invariant(!(counts.has & ~HAS_ALL));
 	store_put(writer, &counts, sizeof(counts));
 	put_parts(writer, &counts, fabric, fabric_parts, N_PARTS(fabric_parts));
 	put_names(writer, fabric);
@@ -248,7 +250,7 @@ void osr_store_write(const struct osr_result *last, uint64_t key, void *buf, siz
 	struct writer writer = { buf, sizeof(header) };
 
 	write_results(&writer, last);
-	assert(writer.at == size);
+	osr_invariant(writer.at == size);
 	memcpy(header.magic, magic, sizeof(magic));
 	snprintf(header.engine, sizeof(header.engine), "%s", last->routing.engine);
 	header.body = XXH3_64bits((uint8_t *)buf + sizeof(header), size - sizeof(header));
@@ -261,6 +263,7 @@ uint64_t osr_store_digest(const void *buf)
 	struct header header;
 
 	memcpy(&header, buf, sizeof(header));
+	osr_invariant(!memcmp(header.magic, magic, sizeof(magic)));
 	return header.hash;
 }
 
