@@ -9,7 +9,6 @@
 #include "conf/options.h"
 #include "conf/osmconf.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <osmroutes/invariant.h>
 #include <osmroutes/params.h>
 #include <sys/stat.h>
 
@@ -112,7 +112,7 @@ static void note_twice(struct osr_options *options, const struct osr_param *tabl
 
 	while (strcmp(table[row].name, name))
 		row++;
-	assert(section < OSR_OPTIONS_SECTIONS && row < 64);
+	osr_invariant(section < OSR_OPTIONS_SECTIONS && row < 64);
 	if (options->given[section] >> row & 1 && !options->n_twice++)
 		snprintf(options->twice.text, sizeof(options->twice.text),
 			 "%s: %s is set a second time: this value counts", where, name);
@@ -441,6 +441,7 @@ void osr_options_vl_budget(const struct osr_options *options, bool qos,
 		snprintf(limit->why, sizeof(limit->why),
 			 "limited by max_vls in osmroutes' options");
 	}
+	osr_invariant(limit->vls);
 	if (!qos) {
 		limit->vls = 1;
 		snprintf(limit->why, sizeof(limit->why),

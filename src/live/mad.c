@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "mad.h"
 
+#include <osmroutes/invariant.h>
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -93,6 +95,7 @@ static void mad_finish(struct osr_mad *mad, struct request *request, const uint8
 {
 	uint64_t cookie = request->cookie;
 
+	osr_invariant(mad->n_open && request->tries);
 	request->tries = 0;
 	request->generation++;
 	mad->n_open--;

@@ -6,6 +6,7 @@
  */
 #include "names/names.h"
 
+#include <osmroutes/invariant.h>
 #include <osmroutes/params.h>
 
 #include <inttypes.h>
@@ -91,6 +92,7 @@ enum osr_status osr_names_build(struct osr_names *names, const struct osr_name *
 			};
 		}
 	}
+	osr_invariant(names->n_words == n_words + n_numbers);
 	qsort(names->word, names->n_words, sizeof(*names->word), compare_words);
 	return OSR_OK;
 }

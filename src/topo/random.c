@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include <osmroutes/invariant.h>
 #include <osmroutes/prng.h>
 
 #define TRIES 1000
@@ -64,6 +65,7 @@ static bool may_link(const struct graph *graph, uint32_t a, uint32_t b)
 
 static void link_pair(struct graph *graph, uint32_t a, uint32_t b)
 {
+	osr_invariant(may_link(graph, a, b) && graph->n_cables < graph->n_links);
 	graph->ends[2 * graph->n_cables] = a;
 	graph->ends[2 * graph->n_cables + 1] = b;
 	graph->n_cables++;

@@ -11,6 +11,8 @@
  */
 #include "topo/helper.h"
 
+#include <osmroutes/invariant.h>
+
 #include <stdio.h>
 
 #define MAX_Q 101
@@ -31,6 +33,7 @@ static void slimfly_sets(struct slimfly *slimfly)
 		order = 1;
 		for (uint64_t x = r; x != 1; x = x * r % q)
 			order++;
+		osr_invariant(order < q);
 	}
 	for (uint32_t i = 0; i < q - 1; i++, power = power * r % q) {
 		bool even = i % 2 == 0, first = q % 4 == 1 || i < 2 * w - 1 ? even : !even;
@@ -44,7 +47,9 @@ static void slimfly_sets(struct slimfly *slimfly)
 		slimfly->n_set = 0;
 		for (uint32_t i = 1; i < q; i++)
 			if (in[half][i])
-				slimfly->port[half][i] = (uint8_t)++slimfly->n_set;
+				slimfly->port[half][i] = ++slimfly->n_set;
+		/* (q - d) / 2, with q = 4 w + d. */
+		osr_invariant(slimfly->n_set == (q % 4 == 1 ? q - 1 : q + 1) / 2);
 	}
 }
 
