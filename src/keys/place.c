@@ -163,13 +163,6 @@ static enum osr_status fill_costs(const struct osr_group *group, const uint32_t 
 	return OSR_OK;
 }
 
-/* Class c takes plane c. */
-static void own_planes(uint32_t *plane_of, uint32_t n_planes)
-{
-	for (uint32_t c = 0; c < n_planes; c++)
-		plane_of[c] = c;
-}
-
 /*
  * The cheapest plane of a class that is not taken, by cost[n_planes]; OSR_NONE: the class may have
  * none of them.
@@ -187,6 +180,22 @@ static uint32_t best_plane(const struct cost *cost, const bool *taken, uint32_t 
 	return best;
 }
 
+/* Class by class the best plane that no other class has; false: a class is left without one. */
+static bool choose_best(const struct cost *cost, uint32_t n_classes, uint32_t n_planes, bool *taken,
+			uint32_t *plane_of)
+{
+	for (uint32_t c = 0; c < n_classes; c++) {
+		uint32_t best = best_plane(&cost[(size_t)c * n_planes], taken, n_planes);
+
+		if (best == OSR_NONE)
+			return false;
+		osr_invariant(!taken[best]);
+		plane_of[c] = best;
+		taken[best] = true;
+	}
+	return true;
+}
+
 /* The planes of the classes of a group, plane_of[n_planes]. */
 static enum osr_status choose(const struct placing *placing, const struct osr_group *group,
 			      uint32_t *plane_of)
@@ -198,7 +207,8 @@ static enum osr_status choose(const struct placing *placing, const struct osr_gr
 	struct cost *cost;
 	bool *taken;
 
-	own_planes(plane_of, n_planes);
+	for (uint32_t c = 0; c < n_planes; c++)
+		plane_of[c] = c;
 	/* ARK, see OSR_KEY_AS_IS: a map of its own for each group. */
 	if (placing->choice == OSR_KEY_AS_IS) {
 		if (placing->key->spread && !group->may)
@@ -209,19 +219,10 @@ static enum osr_status choose(const struct placing *placing, const struct osr_gr
 	taken = osr_calloc(scratch, n_planes, sizeof(*taken));
 	if (osr_arena_failed(scratch, NULL) || fill_costs(group, placing->load, scratch, cost))
 		return OSR_NOMEM;
-	/* Class by class the best plane that no other class has. */
-	for (uint32_t c = 0; c < n_classes; c++) {
-		uint32_t best = best_plane(&cost[(size_t)c * n_planes], taken, n_planes);
-
-		/* Where cables are missing, class c was made for plane c, which it can always have. */
-		if (best == OSR_NONE) {
-			own_planes(plane_of, n_planes);
-			break;
-		}
-		osr_invariant(!taken[best]);
-		plane_of[c] = best;
-		taken[best] = true;
-	}
+	/* Where cables are missing, class c was made for plane c, which it can always have. */
+	if (!choose_best(cost, n_classes, n_planes, taken, plane_of))
+		for (uint32_t c = 0; c < n_planes; c++)
+			plane_of[c] = c;
 	return OSR_OK;
 }
 

@@ -233,8 +233,8 @@ bool osr_sched_lacks_lids(const struct osr_sched *sched, const struct osr_sched_
 
 /* Keys in use ---------------------------------------------------------------------------------- */
 
-static enum osr_status check_key(const struct osr_sched_app *app, uint32_t key,
-				 struct osr_diag *diag)
+enum osr_status osr_sched_check_key(const struct osr_sched_app *app, uint32_t key,
+				    struct osr_diag *diag)
 {
 	if (key < app->n_keys)
 		return OSR_OK;
@@ -245,7 +245,7 @@ static enum osr_status check_key(const struct osr_sched_app *app, uint32_t key,
 enum osr_status osr_sched_done(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
 			       struct osr_diag *diag)
 {
-	enum osr_status st = check_key(app, key, diag);
+	enum osr_status st = osr_sched_check_key(app, key, diag);
 	struct osr_sched_slot *slot;
 
 	if (st)

@@ -134,19 +134,10 @@ enum osr_status osr_sched_put(struct osr_sched *sched, struct osr_sched_app *app
 
 /* Keys in use ---------------------------------------------------------------------------------- */
 
-static enum osr_status check_key(const struct osr_sched_app *app, uint32_t key,
-				 struct osr_diag *diag)
-{
-	if (key < app->n_keys)
-		return OSR_OK;
-	return osr_fail(diag, OSR_INVAL, "application %u has keys 0 to %u, not %u", app->id,
-			app->n_keys - 1, key);
-}
-
 enum osr_status osr_sched_request(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
 				  struct osr_diag *diag)
 {
-	enum osr_status st = check_key(app, key, diag);
+	enum osr_status st = osr_sched_check_key(app, key, diag);
 	struct osr_sched_slot *slot;
 
 	if (!st)

@@ -50,6 +50,9 @@ struct osr_base *osr_base_new(const struct osr_fabric *fabric, struct osr_diag *
 uint32_t osr_sched_terminal(const struct osr_base *base, uint64_t guid);
 /* OSR_NOT_APPLICABLE with a sentence unless keys can be made for the present fabric. */
 enum osr_status osr_sched_check_base(const struct osr_sched *sched, struct osr_diag *diag);
+/* OSR_INVAL with a sentence unless the application has this key. */
+enum osr_status osr_sched_check_key(const struct osr_sched_app *app, uint32_t key,
+				    struct osr_diag *diag);
 /* Writes the terminals of the ranks in the present fabric. */
 void osr_sched_resolve(const struct osr_sched *sched, struct osr_sched_app *app);
 /* Has the slot a LID offset that the LMC of some host of the present fabric does not have? */
