@@ -4,7 +4,7 @@
  * feed the same tables: one for the plugin, one per engine.
  *
  * Everything is parsed even after a mistake, so that `on_error = refuse` counts wherever it stands.
- * A mistake in on_error itself leaves it as it was: what is not readable was not asked for.
+ * A mistake in on_error itself leaves its value unchanged: an unreadable wish was not expressed.
  */
 #include "conf/options.h"
 #include "conf/osmconf.h"
@@ -158,7 +158,7 @@ static void set_option(struct osr_options *options, const char *section, const c
 
 /* The configuration file ----------------------------------------------------------------------- */
 
-#define NO_SECTION "]" /* the heading was a mistake, and lines below it are none of ours */
+#define NO_SECTION "]" /* the heading was a mistake, and the lines below it are skipped */
 
 /* "[section]", "name = value" or nothing. False: none of this. */
 static bool take_line(struct osr_options *options, char section[64], char *line, const char *where)
@@ -379,7 +379,7 @@ bool osr_options_load(struct osr_options *options, const char *config, const cha
 		options_read_file(options, config);
 	else if (!config && !stat(OSR_DEFAULT_CONFIG, &st))
 		options_read_file(options, OSR_DEFAULT_CONFIG);
-	/* They override the file: that is no second time. */
+	/* They override the file, which does not count as setting an option twice. */
 	memset(options->given, 0, sizeof(options->given));
 	apply_tokens(options, plugin_options);
 	return true;
@@ -430,7 +430,7 @@ void osr_options_free(struct osr_options *options)
 	options->engine = NULL;
 }
 
-/* The VL budget: what of the links' virtual lanes a sweep may use. */
+/* The VL budget: the share of the links' virtual lanes that a sweep may use. */
 void osr_options_vl_budget(const struct osr_options *options, bool qos,
 			   const struct osr_fabric *fabric, struct osr_vl_limit *limit)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * options.h - the configuration of osmroutes, for the plugin and for the command: osmroutes.conf,
- * what event_plugin_options of OpenSM add to it, and what follows from both. Knows no OpenSM.
+ * the additions by event_plugin_options of OpenSM, and the values that follow from both. Knows no
+ * OpenSM.
  */
 #ifndef OSR_CONF_OPTIONS_H
 #define OSR_CONF_OPTIONS_H
@@ -39,7 +40,7 @@ struct osr_options {
 bool osr_options_load(struct osr_options *options, const char *config, const char *plugin_options);
 void osr_options_free(struct osr_options *options);
 
-/* What stands before `config` in a sentence about where the options are from. */
+/* The words before `config` in a sentence about where the options are from. */
 const char *osr_options_origin(const struct osr_options *options);
 
 /* Is there an option of this name, of `len` characters, in a table? */
@@ -61,13 +62,15 @@ uint64_t osr_options_key(const struct osr_engine *engine, const struct osr_value
 
 /* The VL budget -------------------------------------------------------------------------------- */
 
-/* How many data VLs a sweep may use, and what made it so few. */
+/* The number of data VLs that a sweep may use, and the reason for it. */
 struct osr_vl_limit {
 	uint8_t vls;
 	char why[192];
 };
 
-/* Lowers what the links have to what the options, OpenSM's QoS and the switches allow. */
+/*
+ * Lowers the VLs of the links to the number that the options, OpenSM's QoS and the switches allow.
+ */
 void osr_options_vl_budget(const struct osr_options *options, bool qos,
 			   const struct osr_fabric *fabric, struct osr_vl_limit *limit);
 

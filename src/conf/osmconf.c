@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * opensm.conf, read as OpenSM reads it: a name and the rest of the line; what follows a '#' is a
- * comment; TRUE is true and every other word false; "(null)" is no string; the last line of a name
+ * opensm.conf, read as OpenSM reads it: a name and the rest of the line; a '#' begins a comment;
+ * TRUE is true and every other word false; "(null)" is not a string; the last line of a name
  * counts.
  */
 #include "conf/osmconf.h"
@@ -109,7 +109,7 @@ static void osmconf_set(struct osr_osmconf *osmconf, const struct place *at, con
 	else if (!strcmp(name, "disable_multicast"))
 		osmconf->multicast = !osmconf_true(osmconf, at, name, value);
 	else if (!strcmp(name, "max_op_vls")) {
-		/* What does not fit leaves the option as it was. */
+		/* A value that does not fit leaves the option unchanged. */
 		errno = 0;
 		number = strtoul(value, &end, 0);
 		if (!errno && end != value && number <= UINT8_MAX)
@@ -148,7 +148,7 @@ enum osr_status osr_osmconf_read(const char *path, struct osr_osmconf *osmconf,
 			value[n - 1] = '\0';
 			value++;
 		}
-		/* Such as the mark of a diff: there is no name of this kind. */
+		/* No name begins like this; the mark of a diff does. */
 		if (name[strspn(name, "abcdefghijklmnopqrstuvwxyz_0123456789")])
 			osmconf_note(osmconf, &at,
 				     "\"%.60s\" is no option: OpenSM passes over the line", name);
@@ -179,10 +179,9 @@ bool osr_osmconf_lists(const char *list, const char *name)
 
 /*
  * The SLs that partitions and QoS levels choose, from the files that OpenSM reads them from. As
- * lenient as osm_prtn_config.c: a definition is a line up to ':', what follows up to ';' are its
- * members.
+ * lenient as osm_prtn_config.c: a definition is a line up to ':'; its members follow up to ';'.
  */
-#define SLS_LINE 4096  /* what OpenSM reads of a line */
+#define SLS_LINE 4096  /* bytes that OpenSM reads of a line */
 #define N_PKEYS 0x8000 /* without the bit of full membership */
 #define SL_UNSET 16
 #define SL_DEFAULT 1 /* SL 0, a bit */
@@ -194,7 +193,7 @@ static char *sls_clean(char *line)
 	return osr_trim(line);
 }
 
-/* SL_UNSET: it is none. */
+/* SL_UNSET: the text is not an SL. */
 static uint8_t sls_number(const char *text)
 {
 	char *end;
@@ -205,7 +204,7 @@ static uint8_t sls_number(const char *text)
 		       : SL_UNSET;
 }
 
-/* "name = value" in place; value "" if there is none. */
+/* "name = value" in place; value "" if the line has none. */
 static char *sls_split(char *text, char **value)
 {
 	char *equals = strchr(text, '=');
@@ -267,8 +266,8 @@ static uint16_t sls_of_partitions(struct osr_osmconf *osmconf)
 			at = sls_clean(at);
 			colon = strchr(at, ':');
 			/*
-			 * What stands before ';', or to the end of the line; open: a definition has
-			 * begun and not ended.
+			 * The text up to ';' or the end of the line; open: a definition has begun
+			 * and not ended.
 			 */
 			if (*at && !open) {
 				good = colon;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define OSR_OSMCONF_LINE 1024 /* what OpenSM reads of a line */
+#define OSR_OSMCONF_LINE 1024 /* bytes that OpenSM reads of a line */
 
 /*
  * Options that name a file of GUIDs by which the plugin routes, and which this reader does not
@@ -17,7 +17,7 @@
 #define OSR_OSMCONF_N_UNREAD 3
 extern const char *const osr_osmconf_unread[OSR_OSMCONF_N_UNREAD];
 
-/* What the file does not say is as OpenSM has it. */
+/* Options that the file does not set have OpenSM's defaults. */
 struct osr_osmconf {
 	char routing_engine[OSR_OSMCONF_LINE]; /* "" : none is set */
 	char plugin_name[OSR_OSMCONF_LINE];
@@ -27,9 +27,9 @@ struct osr_osmconf {
 	bool qos;
 	bool multicast;
 	bool unread[OSR_OSMCONF_N_UNREAD];
-	uint32_t n_odd;     /* lines that say nothing to OpenSM, or not what they seem to say */
+	uint32_t n_odd;     /* lines that OpenSM ignores, or reads otherwise than they look */
 	char odd[160];      /* of the first one: its number and a sentence */
-	uint8_t max_op_vls; /* a code; 0 counts as 1, and what is above 5 as 5 (osr_vls_of_code) */
+	uint8_t max_op_vls; /* a code; 0 counts as 1, and a code above 5 as 5 (osr_vls_of_code) */
 };
 
 void osr_osmconf_default(struct osr_osmconf *osmconf);
@@ -42,7 +42,7 @@ enum osr_status osr_osmconf_read(const char *path, struct osr_osmconf *osmconf,
  * (osr_request.chosen_sls); without QoS SL 0. Odd lines of their files count as well.
  */
 uint16_t osr_osmconf_sls(struct osr_osmconf *osmconf);
-/* Those of a QoS policy alone; odd lines are noted in osmconf, if it is not NULL. */
+/* The SLs of a QoS policy alone; odd lines are noted in osmconf, if it is not NULL. */
 uint16_t osr_osmconf_policy_sls(const char *path, struct osr_osmconf *osmconf);
 
 /* Is this word in a list, whose words are separated by any of these characters? */

@@ -24,8 +24,8 @@ bool osr_thread_start(pthread_t *thread, const char *name, void *(*run)(void *ar
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	/*
-	 * A new thread has the name of the one that starts it; the name of another would be a file
-	 * to write.
+	 * A new thread has the name of the one that starts it; the name of another thread would be
+	 * a file to write.
 	 */
 	pthread_getname_np(pthread_self(), mine, sizeof(mine));
 	pthread_setname_np(pthread_self(), name);

@@ -11,7 +11,7 @@
 
 /*
  * A thread of our own in a program that has others, whose signals are for them. `name` is what top
- * -H shows. false: there is no thread.
+ * -H shows. false: the thread could not be started.
  */
 bool osr_thread_start(pthread_t *thread, const char *name, void *(*run)(void *arg), void *arg);
 
@@ -19,9 +19,9 @@ bool osr_thread_start(pthread_t *thread, const char *name, void *(*run)(void *ar
 uint32_t osr_n_processors(void);
 
 /*
- * So many threads, or of 0 one for each processor, at most OSR_FEW_THREADS. They live while run()
- * does, with all signals blocked; what a thread that cannot be started should do, the caller's
- * does.
+ * Starts this many threads, or for 0 one for each processor, at most OSR_FEW_THREADS. They live
+ * while run() does, with all signals blocked; the work of a thread that cannot be started, the
+ * caller's does.
  */
 #define OSR_FEW_THREADS 8
 struct osr_threads osr_threads_of(uint32_t n);
