@@ -3,8 +3,8 @@
  * control.h - a Unix socket through which applications ask for routing keys: the scheduler of
  * scheduler.h with clients. docs/routing-keys.md has the protocol.
  *
- * One thread serves all clients. A thread that makes tables locks the scheduler meanwhile and
- * goes before all clients:
+ * One thread serves all clients. A thread that makes tables locks the scheduler meanwhile and goes
+ * before all clients:
  *
  *	c = osr_control_open(&in, &diag);		// the socket is there
  *	osr_control_start(c, &diag);			// and answers
@@ -13,8 +13,8 @@
  *	osr_control_unlock(c);				// clients are told what became of their keys
  *	osr_control_close(c);
  *
- * What clients can do is bounded: their number, in all and of a user; a line; lines that wait; what
- * has not been read by them; and the share of time that a user's requests take. Users are known by
+ * Clients are limited: their number, in all and of a user; a line; lines that wait; what has not
+ * been read by them; and the share of time that a user's requests take. Users are known by
  * SO_PEERCRED and touch their own applications only; root, the user of this process and the agent
  * touch all.
  */
@@ -31,10 +31,10 @@ struct osr_control_in {
 	uint32_t mode;    /* of the socket: write permission is permission to connect */
 	uint32_t agent;   /* its owner; 0: the user of this process */
 	struct osr_sched_limits limits;
-	struct osr_drains *drains; /* what root may drain; NULL: nothing */
+	struct osr_drains *drains; /* the parts that root may drain; NULL: none */
 	/*
-	 * What the subnet manager is instead of the master of its fabric, as "STANDBY"; NULL: it is
-	 * the master. At the time of the call, in the thread; then nothing is placed, requested,
+	 * The role of a subnet manager that is not the master of its fabric, as "STANDBY"; NULL: it
+	 * is the master. At the time of the call, in the thread; then nothing is placed, requested,
 	 * drained or undrained.
 	 */
 	const char *(*not_master)(void *ctx);
@@ -56,7 +56,8 @@ struct osr_sched *osr_control_lock(struct osr_control *control);
 void osr_control_unlock(struct osr_control *control);
 
 /*
- * What `status` answers of the subnet manager, besides keys and drained parts; taken, may be NULL.
+ * The answer of `status` about the subnet manager, besides keys and drained parts; taken, may be
+ * NULL.
  */
 void osr_control_tell(struct osr_control *control, json_t *sm);
 

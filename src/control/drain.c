@@ -19,15 +19,15 @@
 #define FORMAT 1
 
 /*
- * A switch, or the link at a port of it: why it is to be left out, if it is, and how it fared
- * lately.
+ * A switch, or the link at one of its ports: whether and why it is to be left out, and its recent
+ * events.
  */
 struct row {
 	struct osr_part part;
 	char name[NAME_SIZE], node[NAME_SIZE]; /* of the part, of its switch */
 	bool drained, held;
-	bool applied; /* what the last sweep left out */
-	bool is_new;  /* asked by a client, who has not been told yet what became of it */
+	bool applied; /* the last sweep left it out */
+	bool is_new;  /* asked by a client that has not been told the outcome yet */
 	enum osr_drain_state state;
 	double down[MAX_TIMES]; /* ring: when the link went down */
 	uint32_t n_down;
@@ -37,14 +37,14 @@ struct row {
 struct osr_drains {
 	pthread_mutex_t mutex;
 	struct osr_hold_down hold;
-	/* Of the list; of the one that the sweep took; in the tables. */
+	/* Of the list; of the list that the last sweep took; of the list in the tables. */
 	uint64_t version, taken, done;
 	uint64_t sm_port;
 	struct row *row; /* [n] of MAX_ROWS, by part */
 	uint32_t n;
-	struct osr_part *seen; /* links of the last watch; NULL: there was none */
+	struct osr_part *seen; /* links of the previous watch; NULL: this is the first */
 	uint32_t n_seen;
-	struct osr_part out[MAX_PARTS]; /* [n_out] ascending: what the sweep leaves out */
+	struct osr_part out[MAX_PARTS]; /* [n_out] ascending: parts that the sweep leaves out */
 	uint32_t n_out;
 };
 
@@ -98,7 +98,7 @@ static void remove_row(struct osr_drains *drains, struct row *row)
 	memmove(row, row + 1, (size_t)(drains->row + drains->n - row) * sizeof(*row));
 }
 
-/* NULL: there is none. */
+/* NULL: the part has no row. */
 static struct row *row_of(struct osr_drains *drains, const struct osr_part *part)
 {
 	return bsearch(part, drains->row, drains->n, sizeof(*drains->row), compare_parts);
@@ -114,8 +114,8 @@ static bool rows_ascend(const struct osr_drains *drains)
 }
 
 /*
- * A new one if there is none; then the link that was quiet for longest is forgotten if there is no
- * room.
+ * The row of the part, made if it has none. If there is no room, the link that was quiet for
+ * longest is forgotten.
  */
 static struct row *make_row(struct osr_drains *drains, const struct osr_part *part)
 {
@@ -142,7 +142,7 @@ static struct row *make_row(struct osr_drains *drains, const struct osr_part *pa
 	return row;
 }
 
-/* What is drained or held down from now on, by the names and the reason that it has. */
+/* Drains the part, or holds it down, with the names and the reason given in `what`. */
 static enum osr_status want(struct osr_drains *drains, const struct row *what,
 			    struct osr_diag *diag)
 {
@@ -171,11 +171,11 @@ static enum osr_status want(struct osr_drains *drains, const struct row *what,
 	return OSR_OK;
 }
 
-/* What is cut off ------------------------------------------------------------------------------ */
+/* Hosts that are cut off ----------------------------------------------------------------------- */
 
 struct cutting {
 	const struct osr_fabric *fabric;
-	uint32_t *hosts; /* [n_switches], those that count */
+	uint32_t *hosts; /* [n_switches] hosts that count */
 	uint32_t *up;    /* [n_switches] sets of switches that are joined */
 	uint64_t *sum;   /* [n_switches] hosts of a set, by its root */
 	uint32_t *best;  /* [n_switches] by component: the set with most hosts */
@@ -220,8 +220,8 @@ static enum osr_status cutting_begin(const struct osr_drains *drains,
 }
 
 /*
- * Without the first n of x->part: how many hosts lose the set of their component that has the most,
- * and one switch of them.
+ * Without the first n parts of cutting->part: the number of hosts that lose the set of their
+ * component with the most hosts, and the switch of one of them.
  */
 static uint64_t count_cut(const struct cutting *cutting, uint32_t n, uint32_t *cut)
 {
@@ -288,7 +288,7 @@ static enum osr_status refuse_cut(const struct osr_fabric *fabric, const char *w
 	return OSR_BUG;
 }
 
-/* Together with what waits for a sweep. */
+/* Refuses a part that would cut hosts off, together with all parts that wait for a sweep. */
 static enum osr_status check_part(const struct osr_drains *drains, const struct cutting *cutting,
 				  const char *what, uint32_t sw, uint8_t port,
 				  struct osr_diag *diag)
@@ -370,7 +370,7 @@ enum osr_status osr_drains_add(struct osr_drains *drains, const struct osr_fabri
 	return st;
 }
 
-/* The part that is called so among those that are drained: its switch may be in no fabric. */
+/* The drained part of this name. Its switch need not be in the fabric. */
 static enum osr_status find_drained(const struct osr_drains *drains, const char *what,
 				    struct osr_part *part, struct osr_diag *diag)
 {
@@ -528,7 +528,7 @@ static bool load_row(const json_t *json, struct row *row)
 	row->drained = !row->held;
 	row->part =
 		(struct osr_part){ strtoull(guid, &end, 16), (uint8_t)json_integer_value(port) };
-	/* Without a name of its switch, as in files of earlier, by the GUID alone. */
+	/* Old files lack the name of the switch: its GUID stands for it. */
 	snprintf(row->name, NAME_SIZE, "%s", name);
 	snprintf(row->node, NAME_SIZE, "%s", node ? node : guid);
 	osr_name_clean(row->name);
@@ -649,8 +649,8 @@ static enum osr_status look_for_flaps(struct osr_drains *drains, const struct os
 /* Sweeps --------------------------------------------------------------------------------------- */
 
 /*
- * What is to be left out, in the order in which it is tried: what comes first stays out rather than
- * what follows.
+ * Parts to be left out, in the order in which they are tried: earlier parts stay out rather than
+ * later ones.
  */
 struct choosing {
 	const struct osr_drains_look *look;
@@ -660,8 +660,8 @@ struct choosing {
 };
 
 /*
- * Of the wishes from first to end, each that cuts nothing off together with those before it. The
- * more is out the more is cut off, so halves are tried where all of them are too much.
+ * Applies each wish from first to end that cuts no host off together with the earlier ones. Leaving
+ * out more never cuts off less, so halves are tried where all together cut hosts off.
  */
 static void choose_some(struct choosing *choosing, uint32_t first, uint32_t end)
 {
@@ -670,7 +670,7 @@ static void choose_some(struct choosing *choosing, uint32_t first, uint32_t end)
 	char name[32];
 
 	osr_invariant(first < end && end <= choosing->n);
-	/* Without all that is applied and these: what does that cut off? */
+	/* Are hosts cut off without the applied parts and these? */
 	for (uint32_t i = 0; i < choosing->n; i++) {
 		choosing->wish[i]->applied |= i >= first && i < end;
 		if (choosing->wish[i]->applied)
@@ -708,7 +708,8 @@ enum osr_status osr_drains_watch(struct osr_drains *drains, const struct osr_dra
 		st = cutting_begin(drains, look->fabric, scratch, &choosing.cut, NULL);
 	if (!st) {
 		/*
-		 * Drained parts before held ones; of both, those that are left out already first.
+		 * Drained parts before held ones; within both, parts that are left out already
+		 * first.
 		 */
 		for (unsigned turn = 0; turn < 4; turn++)
 			for (uint32_t i = 0; i < drains->n; i++)

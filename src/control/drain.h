@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * drain.h - cables and switches that routing leaves out although they are there: drained by an
- * administrator, or held down because they flap. No OpenSM; the plugin tells what it sees
- * (upkeep.c), the control socket what is asked (protocol.c).
+ * administrator, or held down because they flap. No OpenSM; the plugin reports the links
+ * (upkeep.c), and the control socket the requests (protocol.c).
  *
  * A part is a switch, or one port of it and so the cable there. Drained parts stay so until they
  * are undrained; a link that went down `after` times within `within` seconds stays out until
  * nothing has happened to it for `calm` seconds. All of it survives a restart: held links begin
- * their calm time anew.
+ * their calm time again.
  *
  * One mutex, taken by every function but osr_drains_out() and osr_drains_n_out().
  */
@@ -40,21 +40,22 @@ struct osr_part {
 struct osr_drains *osr_drains_new(const struct osr_hold_down *hold);
 void osr_drains_free(struct osr_drains *drains); /* NULL is fine */
 
-/* The text of what an administrator asks: NODE or NODE:PORT, as names.h reads a switch. */
+/* Drains a part that an administrator names: NODE or NODE:PORT, as names.h reads a switch. */
 enum osr_status osr_drains_add(struct osr_drains *drains, const struct osr_fabric *fabric,
 			       const char *what, struct osr_diag *diag);
 /* The same, or "all". */
 enum osr_status osr_drains_remove(struct osr_drains *drains, const char *what,
 				  struct osr_diag *diag);
-/*
- * What was asked and is in no tables yet is forgotten, as no sweep of this subnet manager follows.
- */
+/* Forgets requests that are in no tables yet, as no sweep of this subnet manager follows. */
 void osr_drains_forget(struct osr_drains *drains);
 /* An array of {"what", "guid", "port", "why": drained|held, "state"}, or NULL without memory. */
 json_t *osr_drains_json(struct osr_drains *drains);
 
 struct osr_drains_state {
-	/* Grows with all that is asked; of the last sweep, and of the last one that ended well. */
+	/*
+	 * Grows with every request; its value in the last sweep, and in the last sweep that ended
+	 * well.
+	 */
 	uint64_t version, taken, done;
 	uint32_t n_drained, n_held;
 	double calm_at; /* when the first link that is held down may return, -1: none does */
@@ -62,8 +63,8 @@ struct osr_drains_state {
 struct osr_drains_state osr_drains_state(struct osr_drains *drains);
 
 /*
- * The same as text, to be freed, and back. OSR_INVAL: what makes no sense is left out, and the
- * sentence counts it.
+ * The same as text, to be freed, and back. OSR_INVAL: parts that cannot be understood are left out,
+ * and the sentence counts them.
  */
 char *osr_drains_save(struct osr_drains *drains);
 enum osr_status osr_drains_load(struct osr_drains *drains, const char *text, size_t size,
@@ -75,7 +76,7 @@ enum osr_drain_news {
 	OSR_DRAIN_KEPT, /* a part is not left out any more, or was never: it is suspended */
 };
 
-/* What a sweep sees. */
+/* The fabric and the time of a sweep. */
 struct osr_drains_look {
 	const struct osr_fabric *fabric; /* with all parts in it */
 	uint64_t sm_port;                /* of the subnet manager, whose switch is not drained */
@@ -89,10 +90,10 @@ struct osr_drains_look {
 };
 
 /*
- * Links that flap are held down, and it is decided what is left out: all that is drained or held
- * down, but for what would cut hosts off; drained parts come first, of both those that are out
- * already. OSR_NOMEM: what was out stays out. O(channels), as often as halving takes to find what
- * would cut off.
+ * Holds flapping links down, and decides which parts are left out: all drained and held parts
+ * except those that would cut hosts off. Drained parts come first, and within both the parts that
+ * are out already. OSR_NOMEM: the previous parts stay out. O(channels) for each try; halving finds
+ * the parts that would cut hosts off.
  */
 enum osr_status osr_drains_watch(struct osr_drains *drains, const struct osr_drains_look *look,
 				 struct osr_arena *scratch);

@@ -54,7 +54,7 @@ json_t *osr_text(const char *text)
 	return json;
 }
 
-/* Without memory half an answer is none: the connection ends instead, see osr_client_say(). */
+/* Without memory the connection ends: half an answer would mislead, see osr_client_say(). */
 static json_t *osr_append(json_t *array, json_t *value)
 {
 	if (!json_array_append_new(array, value))
@@ -356,8 +356,8 @@ static json_t *protocol_attach(struct call *call)
 }
 
 /*
- * What is known of the subnet manager. Of one that is not the master no more than who it is: its
- * tables are not in use.
+ * The state of the subnet manager. For one that is not the master only its identity: its tables are
+ * not in use.
  */
 static json_t *protocol_sm(const struct osr_peer *peer)
 {
@@ -428,12 +428,12 @@ static json_t *drain_or_not(struct call *call)
 	return st ? protocol_refuse(call, st) : drained(call);
 }
 
-/* What a line may ask. */
+/* The operations of the protocol. */
 static const struct operation {
 	const char *op;
 	bool of_app;    /* of an application of the peer */
 	bool of_master; /* not of a subnet manager that is on standby */
-	/* One that is done to a key of it, and answers with the key; or another one. */
+	/* An operation on a key of the application, which answers with the key; or another one. */
 	enum osr_status (*of_key)(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
 				  struct osr_diag *diag);
 	json_t *(*answer)(struct call *c);
@@ -465,7 +465,7 @@ static json_t *answer_of(struct call *call, const struct operation *op)
 		if (!protocol_number(call, "app", UINT32_MAX - 1, 0, &id))
 			return protocol_refuse(call, OSR_INVAL);
 		call->app = osr_sched_find(call->sched, id);
-		/* Others' are not told from those that are not there. */
+		/* Another user's application is refused in the same words as an unknown one. */
 		if (!call->app || !may_touch(call->peer, call->app)) {
 			osr_fail(&call->diag, OSR_INVAL, "user %u has no application %u",
 				 call->peer->uid, id);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* protocol.h - what the files of the control part share; private to src/control and its tests. */
+/*
+ * protocol.h - declarations that the files of the control part share; private to src/control and
+ * its tests.
+ */
 #ifndef OSR_CONTROL_PROTOCOL_H
 #define OSR_CONTROL_PROTOCOL_H
 
@@ -14,12 +17,12 @@ struct osr_peer {
 	uint32_t uid;
 	bool master;               /* root, or the user of this process */
 	bool agent;                /* that, or the agent: may touch the applications of all */
-	struct osr_drains *drains; /* what such a one may drain; NULL: nothing */
-	json_t *const *sm;         /* what is known of the subnet manager; NULL: nothing */
-	const char *not_master;    /* what it is instead of the master; NULL: that */
+	struct osr_drains *drains; /* the parts that root may drain; NULL: none */
+	json_t *const *sm;         /* state of the subnet manager; NULL: unknown */
+	const char *not_master;    /* its role if it is not the master; NULL: it is */
 };
 
-/* What an answer means for the connection. */
+/* The effect of an answer on the connection. */
 struct osr_effect {
 	uint32_t attach; /* application to tell about from now on, 0: none */
 	uint32_t key;    /* whose state the answer says, OSR_NONE: no key's */
@@ -34,15 +37,17 @@ json_t *osr_protocol(struct osr_sched *sched, const struct osr_peer *peer, const
 		     size_t size, struct osr_effect *effect);
 
 /*
- * Take `value` and give back what it was added to; NULL, with everything freed, if there is no
- * memory, or was none for one of the two.
+ * Takes `value` and returns the object that it was added to; NULL, with everything freed, if memory
+ * ran out now or for one of the two.
  */
 json_t *osr_with(json_t *object, const char *key, json_t *value);
 
 /* A key as answers, events and the status show it. */
 json_t *osr_key_json(const struct osr_sched_app *app, uint32_t key);
 
-/* A text as JSON; what is not UTF-8, as names of hosts may be, has question marks. */
+/*
+ * A text as JSON; bytes that are not UTF-8, which names of hosts may have, become question marks.
+ */
 json_t *osr_text(const char *text);
 
 /* A refusal in the form of all answers. */
@@ -60,7 +65,7 @@ struct osr_buffer {
 	size_t size, room;
 };
 
-/* An application whose owner listens here, and what he was told last. */
+/* An application whose owner listens here, and the states he was told last. */
 struct osr_watched {
 	uint32_t app;
 	uint32_t n_notices;
@@ -80,7 +85,7 @@ struct osr_client {
 
 void osr_client_free(struct osr_client *client);
 
-/* What there is to read, up to a line's length; false at the end. */
+/* Reads the bytes that have arrived, up to a line's length; false at the end. */
 bool osr_client_read(struct osr_client *client);
 void osr_client_write(struct osr_client *client);
 
@@ -98,7 +103,7 @@ bool osr_client_watches(const struct osr_client *client, uint32_t app);
  */
 void osr_client_watch(struct osr_client *client, const struct osr_sched_app *app, uint32_t key);
 void osr_client_forget(struct osr_client *client, uint32_t app);
-/* Events: what became of the keys of watched applications since the last time. */
+/* Events: new states of the keys of watched applications since the last time. */
 void osr_client_tell(struct osr_client *client, const struct osr_sched *sched);
 
 #endif

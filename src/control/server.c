@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * One thread, one poll(). A turn reads what clients have sent, answers at most one line of each,
- * tells them what became of their keys, and lets the owner of this work (control.h: turn()).
+ * One thread, one poll(). A turn reads the clients' bytes, answers at most one line of each, tells
+ * them the new states of their keys, and lets the owner of this work (control.h: turn()).
  *
  * A user whose line took t seconds waits four times as long for the next one to be looked at, on
  * all his connections; until then his bytes stay in the kernel, and his writes block. So no user
@@ -338,11 +338,11 @@ static void *serve(void *arg)
 				 server_now() >= client->not_before)
 				answer_line(control, client);
 		}
-		/* What a sweep has left to do; what clients have said comes in between. */
+		/* The work that a sweep has left; lines of clients are answered in between. */
 		take_for_thread(control);
 		busy = osr_sched_work(control->sched);
 		pthread_mutex_unlock(&control->mutex);
-		/* Clients are told what became of their keys. */
+		/* Clients are told the new states of their keys. */
 		take_for_thread(control);
 		for (uint32_t i = 0; i < control->n_clients; i++)
 			osr_client_tell(control->client[i], control->sched);
