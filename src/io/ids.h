@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* ids.h - nodes of a file by what it calls them: a balanced tree of the C library (tsearch(3)). */
+/* ids.h - nodes of a file by their ids there: a balanced tree of the C library (tsearch(3)). */
 #ifndef OSR_IO_IDS_H
 #define OSR_IO_IDS_H
 
@@ -21,8 +21,8 @@ static inline int osr_id_compare(const void *a, const void *b)
 }
 
 /*
- * That of this text in a tree which begins as NULL and ends with tdestroy(tree, free), a new one if
- * there is none; NULL: no memory.
+ * The id of this text in a tree that begins as NULL and ends with tdestroy(tree, free), added if it
+ * is new; NULL: no memory.
  */
 static inline struct osr_id *osr_id_find(void **tree, const char *text)
 {

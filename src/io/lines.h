@@ -13,9 +13,9 @@
  *
  *	st = osr_traffic_read(osr_lines_open(&in, path, diag), &endports, &traffic);
  *
- * What is no text is refused with its line: a byte 0, a line of more than OSR_LINES_MAX bytes, a
- * last line without its newline (most files read this way are written by programs, so it is half a
- * line).
+ * Input that is not text is refused with its line: a byte 0, a line of more than OSR_LINES_MAX
+ * bytes, a last line without its newline (most files read this way are written by programs, so it
+ * is half a line).
  */
 #ifndef OSR_IO_LINES_H
 #define OSR_IO_LINES_H
@@ -49,7 +49,7 @@ struct osr_lines *osr_lines_text(struct osr_lines *lines, const char *text, size
 				 const char *label, struct osr_diag *diag);
 void osr_lines_close(struct osr_lines *lines);
 
-/* The first character behind empty lines, which stays there; 0: there is none. */
+/* The first character behind empty lines, which stays there; 0: at the end. */
 char osr_lines_peek(struct osr_lines *lines);
 
 /* The next line; false at the end, or with *st and the diag set. */
@@ -66,10 +66,10 @@ void osr_skip_blanks(const char **at);
 /* Takes the word at *at and skips it, or returns false and leaves *at alone. */
 bool osr_take_word(const char **at, const char *word);
 /*
- * The same of what a format says: a blank stands for any number of them, %d for a decimal number,
- * %x for one with 0x, %n for either, %h for a hexadecimal one without 0x, each up to the number
- * behind the %, and everything else for itself. Numbers may have leading zeros. For each an
- * uint64_t *, which may be set also where it is false.
+ * The same for a format: a blank stands for any number of blanks, %d for a decimal number, %x for
+ * one with 0x, %n for either, %h for a hexadecimal one without 0x, each up to the number behind the
+ * %, and everything else for itself. Numbers may have leading zeros. For each an uint64_t *, which
+ * may be set also where it is false.
  */
 bool osr_scan(const char **at, const char *format, ...);
 

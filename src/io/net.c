@@ -81,7 +81,7 @@ bool osr_net_tell_apart(struct osr_net *net)
 	return done && !net->failed;
 }
 
-/* Ports of a switch share its GUID, those of a CA count on from it. */
+/* Ports of a switch share its GUID; ports of a CA count on from it. */
 static void set_port_guids(struct osr_net *net, const struct osr_net_node *node)
 {
 	for (uint32_t i = 0; i <= node->n_ports; i++)
@@ -108,7 +108,7 @@ uint32_t osr_net_node(struct osr_net *net, enum osr_net_type type, uint32_t n_po
 			     net->n_ports + n_ports + 1 > OSR_NET_MAX_PORTS))
 		net->failed = OSR_INVAL;
 	name = osr_net_string(net, id, strlen(id));
-	/* What a node without a description is called: its id, if that can be printed. */
+	/* The name of a node without a description: its id, if that can be printed. */
 	shown = osr_net_description(net, id, strlen(id));
 	if (!net->failed && !strcmp(net->names + name, net->names + shown)) {
 		net->names_size = shown;
@@ -252,7 +252,7 @@ struct osr_net_counts osr_net_count(const struct osr_net *net)
 	return net_counts;
 }
 
-/* A link runs at what both ends can do; an end that does not say, 0, cannot lower it. */
+/* A link runs at what both ends can do; an end with an unknown value, 0, cannot lower it. */
 static uint8_t lower_known(uint8_t a, uint8_t b)
 {
 	if (!a || !b)
@@ -300,7 +300,10 @@ static uint32_t list_end_ports(const struct osr_net *net, struct osr_keyed *list
 	struct osr_keyed own;
 	uint32_t n = 0, first = 0;
 
-	/* Those that a subnet manager sees: port 0 of a switch, a cabled port of a CA or router. */
+	/*
+	 * The ports that a subnet manager sees: port 0 of a switch, a cabled port of a CA or
+	 * router.
+	 */
 	for (uint32_t i = 0; i < net->n_ports; i++) {
 		const struct osr_net_port *port = &net->ports[i];
 
@@ -321,7 +324,7 @@ static uint32_t list_end_ports(const struct osr_net *net, struct osr_keyed *list
 	return n;
 }
 
-/* Marks the LIDs that the port has. One beyond the unicast range is left for the builder to name. */
+/* Marks the LIDs of the port. The builder complains of one beyond the unicast range. */
 static void mark_lids(const struct osr_net_port *port, bool *used)
 {
 	uint32_t end = port->lid + (1u << port->lmc);
@@ -342,8 +345,8 @@ static uint32_t lids_of(const struct osr_net *net, const struct osr_net_port *po
 }
 
 /*
- * `next` only grows, as OpenSM's ranges of free LIDs do: what an aligned range skips stays unused.
- * The gaps matter, since LIDs must equal those of a live fabric.
+ * `next` only grows, as OpenSM's ranges of free LIDs do: LIDs that an aligned range skips stay
+ * unused. The gaps matter, since the LIDs must equal those that OpenSM gives.
  */
 enum osr_status osr_net_assign_lids(struct osr_net *net, int lmc, struct osr_diag *diag)
 {

@@ -2,9 +2,10 @@
 /*
  * net.h - a fabric as a file describes it: every node, port and cable, before routing looks at it.
  *
- * struct osr_fabric keeps what a routing engine needs. This one keeps the rest too: cables between
- * end ports, loop-backs, ports without a cable, node ids, GUIDs that a file left open. Readers and
- * generators fill it, writers print it, osr_net_fabric() turns it into a struct osr_fabric.
+ * struct osr_fabric keeps the data that a routing engine needs. This struct keeps the rest too:
+ * cables between end ports, loop-backs, ports without a cable, node ids, GUIDs that a file left
+ * open. Readers and generators fill it, writers print it, osr_net_fabric() turns it into a struct
+ * osr_fabric.
  *
  *	struct osr_net net = { 0 };
  *	uint32_t s = osr_net_node(&net, OSR_NET_SWITCH, 8, "leaf-00");
@@ -22,7 +23,7 @@
  * Routers, which ibsim would start at 0, start at 0x300000. Ports of CAs and routers have the
  * node's GUID plus the port number.
  *
- * What a file does not say and a net has all the same is counted: osr_net_assumed().
+ * Values that the file lacks and the net must have are counted: osr_net_assumed().
  */
 #ifndef OSR_IO_NET_H
 #define OSR_IO_NET_H
@@ -59,7 +60,7 @@ struct osr_net_node {
 	uint32_t vendid, devid; /* 0 = not given */
 	uint32_t port_row; /* ports port_row + 0 .. port_row + n_ports; a CA's port 0 is unused */
 	uint32_t id;       /* offset into names: unique in the file, "S-0008f10500200b50" */
-	uint32_t name;     /* offset into names: the node description; = id if there is none */
+	uint32_t name;     /* offset into names: the node description; = id if the node has none */
 	/* offset into names: with the GUID behind it; 0: the name differs from all others */
 	uint32_t shown;
 	uint8_t type; /* enum osr_net_type */
@@ -71,7 +72,7 @@ struct osr_net_node {
 struct osr_net_port {
 	uint64_t guid;
 	uint32_t node;
-	uint32_t peer; /* port at the other end of the cable, OSR_NONE if there is none */
+	uint32_t peer; /* port at the other end of the cable, OSR_NONE: no cable */
 	uint16_t lid;  /* 0 = none; of switches only port 0 has one */
 	uint8_t lmc;
 	uint8_t width; /* lanes, 0 = unknown */
@@ -119,10 +120,10 @@ uint32_t osr_net_description(struct osr_net *net, const char *s, size_t len);
  */
 bool osr_net_tell_apart(struct osr_net *net);
 
-/* The GUID of a node and what follows from it for its ports; marks it as given. */
+/* Sets the GUID of a node and of its ports, and marks it as given. */
 void osr_net_set_guid(struct osr_net *net, uint32_t node, uint64_t guid);
 
-/* A cable between two ports (the same port: a loop-back plug); frees what they were cabled to. */
+/* A cable between two ports (the same port: a loop-back plug); frees their previous peers. */
 void osr_net_cable(struct osr_net *net, uint32_t port_a, uint32_t port_b, uint8_t width,
 		   uint8_t speed);
 
@@ -145,8 +146,8 @@ enum osr_status osr_net_fabric(struct osr_net *net, int lmc, struct osr_arena *a
 			       struct osr_fabric *fabric, struct osr_diag *diag);
 
 /*
- * What the net has and the file does not say, for reports; of cables between switches those without
- * rates or VLs.
+ * Values of the net that the file does not say, for reports; of cables between switches those
+ * without rates or VLs.
  */
 struct osr_net_assumed {
 	uint32_t lids, guids, guids_of_ids;
@@ -164,9 +165,9 @@ struct osr_net_counts {
 
 struct osr_net_counts osr_net_count(const struct osr_net *net);
 
-/* Width and speed of a cable: the lower of what its two ends say, unknown (0) only if both are. */
+/* Width and speed of a cable: the lower value of its two ends; 0 only if both are unknown. */
 void osr_net_link_rate(const struct osr_net *net, uint32_t port, uint8_t *width, uint8_t *speed);
-/* VLs that both ends have, of those that say it; 0: neither does. */
+/* VLs that both ends have; an unknown end does not count; 0: both are unknown. */
 uint8_t osr_net_link_vls(const struct osr_net *net, uint32_t port);
 /*
  * The end of a cable between two switches that has the fewest VLs of all; OSR_NONE: no end says it.
@@ -192,7 +193,7 @@ static inline bool osr_net_is_switch(const struct osr_net *net, uint32_t node)
 	return net->nodes[node].type == OSR_NET_SWITCH;
 }
 
-/* LID of the end port behind a port: its own, or that of the switch it belongs to. */
+/* LID of the end port behind a port: its own, or the LID of the switch it belongs to. */
 static inline uint16_t osr_net_lid(const struct osr_net *net, uint32_t port)
 {
 	uint32_t node = net->ports[port].node;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * One pass over the lines fills nodes and ports and notes, per port, what the file says of its
- * other end; a second pass over the ports ties the ends together.
+ * One pass over the lines fills nodes and ports and notes the other end of each port; a second pass
+ * over the ports ties the ends together.
  *
  * A line that is passed over is in the lists of headings, progress and failures below, or a
  * comment. All others are understood to their end, or refused: a line that vanished would be a
@@ -40,7 +40,7 @@ struct netfile {
 	uint32_t node;   /* whose block this is, OSR_NONE outside of one */
 	uint32_t prefix; /* module="..." in force, offset into names; 0 = none */
 
-	/* What the next node header takes. */
+	/* Settings for the next node header. */
 	uint64_t sysimg_guid, vendid, devid;
 	uint64_t guid_base[OSR_NET_N_TYPES];
 	uint64_t guid_next[OSR_NET_N_TYPES];
@@ -137,7 +137,7 @@ static void netfile_assume_width(struct osr_net_port *port)
 		port->width = 4;
 }
 
-/* (2c902002789ad); *guid stays as it is if there is none. */
+/* (2c902002789ad); without parentheses *guid stays unchanged. */
 static bool take_port_guid(const char **at, uint64_t *guid)
 {
 	if (!osr_take_word(at, "("))
@@ -146,7 +146,7 @@ static bool take_port_guid(const char **at, uint64_t *guid)
 	return osr_scan(at, "%h)", guid);
 }
 
-/* `key=value` lines. *known is false for a key that is none of ours. */
+/* `key=value` lines. *known is false for any other key. */
 static enum osr_status netfile_setting(struct netfile *netfile, const char *text, bool *known)
 {
 	static const struct {
@@ -288,8 +288,8 @@ static struct word netfile_take_name(const char **at)
 }
 
 /*
- * "lid 9 lmc 0" in what may hold nothing of the kind. A number that is there must be a legal one:
- * a LID that is silently 0 would make the end port vanish from the fabric.
+ * "lid 9 lmc 0", both optional. A number that is given must be legal: a LID that is silently 0
+ * would make the end port vanish from the fabric.
  */
 static enum osr_status netfile_lid(struct netfile *netfile, const char *text, size_t n,
 				   uint32_t port)
@@ -380,8 +380,9 @@ static enum osr_status netfile_header(struct netfile *netfile, enum osr_net_type
 	own->node = node;
 	own->line = (uint32_t)netfile->in->number;
 	/*
-	 * Of the node's own line; or what its id says, if that can be had (netfile_guids()); or the
-	 * next of ibsim's, from the last line of this type or as net.c has counted.
+	 * The GUID of the node's own line; or the GUID in its id, if no other node has it
+	 * (netfile_guids()); or the next of ibsim's, from the last line of this type or as net.c
+	 * has counted.
 	 */
 	if (!netfile->guid_own[type] && guid_of_id(own->text, &guid)) {
 		net->nodes[node].guid_from = OSR_NET_GUID_OF_ID;
@@ -560,7 +561,7 @@ static enum osr_status netfile_port(struct netfile *netfile, const char *at)
 /*
  * OpenSM and ibsim know nodes by their GUIDs: two with one GUID cannot be told apart. The GUIDs in
  * the ids of nodes count if they are apart from all others; else these ids are names alone, and
- * their nodes keep what ibsim would give them.
+ * their nodes keep the GUIDs that ibsim would give them.
  */
 static enum osr_status netfile_guids(struct netfile *netfile, bool of_ids)
 {
@@ -682,8 +683,8 @@ enum line_kind {
 };
 
 /*
- * Lines that are no part of a block: how they begin, what else they hold, and what is said of those
- * that are refused.
+ * Lines outside of blocks: how they begin, a text that they hold, and the message if they are
+ * refused.
  */
 static const struct line {
 	const char *begin, *holds;
@@ -754,7 +755,7 @@ static const struct line *find_line(const char *text, bool other_file)
 	return NULL;
 }
 
-/* A line that is no part of a block. */
+/* A line outside of blocks. */
 static enum osr_status netfile_other_line(struct netfile *netfile, const char *text)
 {
 	const struct line *line = find_line(text, false);
@@ -797,7 +798,7 @@ static enum osr_status netfile_take_line(struct netfile *netfile, const char *te
 	if (*text == '[')
 		return netfile_port(netfile, text);
 	/*
-	 * The head says where a fabric comes from; what is made from it can say so too. If a
+	 * The head says where a fabric comes from; a file made from it can repeat that. If a
 	 * program wrote the file, its last line has an end: without one it may be half a line.
 	 */
 	if (netfile->in_head)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * netfile.h - fabrics as text: what ibnetdiscover prints and ibsim reads.
+ * netfile.h - fabrics as text, as ibnetdiscover prints and ibsim reads them.
  *
  *	switchguid=0x8f10500200b50(8f10500200b50)
  *	Switch	36 "S-0008f10500200b50"		# "4036" enhanced port 0 lid 9 lmc 0
@@ -12,7 +12,7 @@
  *	[1](3048c749cd0001) 	"S-0008f10500200b50"[4]	# lid 72 lmc 0 "4036" lid 9 4xDDR
  *
  * Node blocks start with Switch, Ca, Hca or Rt and end at an empty line; GUIDs, LIDs, names and
- * rates are optional (net.h says what a node gets instead). `ibnetdiscover -f` adds s=4 w=2 v=4
+ * rates are optional (net.h says which values replace them). `ibnetdiscover -f` adds s=4 w=2 v=4
  * behind the rate, of which v= counts, the code of VLCap. Of ibsim's extensions the reader knows
  * `module`, `width`, `speed`, `extspeed`, the port options w= s= e= and relative GUIDs
  * (`switchguid+3`). It refuses, by name, `include`, `do` and aliases (@): they describe several
@@ -44,8 +44,8 @@ enum osr_status osr_netfile_read(struct osr_lines *in, struct osr_net *net);
 
 /*
  * Writes a net so that ibsim and osr_netfile_read() read it: same nodes in the same order, same
- * cables, GUIDs (those that were given), LIDs, names, rates, VLs. The same net gives the same
- * bytes. `comment`, if not NULL, becomes the head of the file; it may have several lines.
+ * cables, given GUIDs, LIDs, names, rates, VLs. The same net gives the same bytes. `comment`, if
+ * not NULL, becomes the head of the file; it may have several lines.
  */
 enum osr_status osr_netfile_write(const struct osr_net *net, const char *comment, FILE *out,
 				  struct osr_diag *diag);

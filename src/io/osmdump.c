@@ -76,7 +76,7 @@ static bool osmdump_sort(struct job *job)
 	return true;
 }
 
-/* Each destination is a tree: what one switch found out shortens the way of the next. */
+/* Each destination is a tree: the hops found for one switch shorten the walk of the next. */
 static bool osmdump_count_hops(struct job *job)
 {
 	size_t n = (size_t)job->fabric->n_dests * job->fabric->n_switches;
@@ -185,7 +185,7 @@ uint8_t osr_osmdump_default_vl(uint8_t sl, uint8_t vls)
 {
 	/*
 	 * OpenSM's default map is the identity but for SL 15, masked by the operational VLs. Ports
-	 * run 1, 2, 4, 8 or 15: those that can serve a budget between run the next number.
+	 * run 1, 2, 4, 8 or 15 VLs: for a budget in between they run the next larger number.
 	 */
 	uint8_t vl = sl < 15 ? sl : 7;
 	uint8_t n_vls = 1;

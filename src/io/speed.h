@@ -67,7 +67,7 @@ static inline enum osr_speed osr_speed_of(unsigned code, unsigned ext)
 /* "SDR" .. "XDR"; NULL for OSR_SPEED_UNKNOWN. */
 const char *osr_speed_name(uint8_t speed);
 
-/* Reads exactly `len` bytes as a rate; false, and nothing changed, if they are none. */
+/* Reads exactly `len` bytes as a rate; false, with nothing changed, if they are not one. */
 bool osr_speed_parse(const char *word, size_t len, uint8_t *width, uint8_t *speed);
 
 #endif

@@ -37,7 +37,7 @@ const char *const osr_subnet_speeds[] = {
 
 /* ---- a line --------------------------------------------------------------------------------- */
 
-/* What is missing, or NULL. */
+/* The name of the missing field, or NULL. */
 static const char *take_end(const char **at, struct cable_end *end)
 {
 #define AT(member) offsetof(struct cable_end, member)
@@ -92,8 +92,8 @@ static const char *take_end(const char **at, struct cable_end *end)
 }
 
 /*
- * " PHY=4x LOG=ACT SPD=10"; SPD is missing in old files. False if it is none of this. A speed of
- * another word is unknown, as "??" is, which OpenSM writes for those that came after it.
+ * " PHY=4x LOG=ACT SPD=10"; SPD is missing in old files. False for any other text. A speed of
+ * another word is unknown, as "??" is, which OpenSM writes for speeds that are newer than it.
  */
 static bool take_state(const char *at, uint8_t *width, uint8_t *speed, bool *down)
 {
@@ -120,7 +120,7 @@ static bool take_state(const char *at, uint8_t *width, uint8_t *speed, bool *dow
 
 /* ---- the net -------------------------------------------------------------------------------- */
 
-/* The port of one end of a line; its node is new or must be what it was. */
+/* The port of one end of a line; its node is new, or must be as described before. */
 static enum osr_status subnetfile_find_port(struct subnet_reader *reader,
 					    const struct cable_end *end, uint32_t *port)
 {
@@ -150,7 +150,7 @@ static enum osr_status subnetfile_find_port(struct subnet_reader *reader,
 			" is of another kind or has another number of ports than before",
 			end->guid);
 	*port = osr_net_port(reader->net, id->node, (uint32_t)end->port);
-	/* Its LID is that of port 0 of a switch. */
+	/* The LID at a switch belongs to its port 0. */
 	net_port = &reader->net->ports[end->type == OSR_NET_SWITCH ? net_node->port_row : *port];
 	if (end->type != OSR_NET_SWITCH)
 		net_port->guid = end->port_guid;
@@ -215,7 +215,7 @@ static enum osr_status subnetfile_take_line(struct subnet_reader *reader, const 
 	return osr_net_status(net, reader->in->diag);
 }
 
-/* Ports of CAs that no line has named keep what osr_net_set_guid() gave them. */
+/* Ports of CAs that no line names keep the GUIDs that osr_net_set_guid() gave them. */
 enum osr_status osr_subnetfile_read(struct osr_lines *in, struct osr_net *net)
 {
 	struct subnet_reader reader = { .in = in, .net = net };

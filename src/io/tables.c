@@ -8,7 +8,7 @@
 
 /* ---- end ports by GUID ---------------------------------------------------------------------- */
 
-/* The terminal at this port of a switch of the net; OSR_NONE: there is none. */
+/* The terminal at this port of a switch of the net, or OSR_NONE. */
 static uint32_t terminal_at(const struct osr_fabric *fabric, const struct osr_net *net,
 			    uint32_t port)
 {
@@ -160,7 +160,7 @@ uint64_t *osr_tables_group(struct osr_tables *tables, uint32_t mlid, uint32_t sw
 	return *group ? *group + 4 * (size_t)sw : NULL;
 }
 
-/* ---- what the checker wants ----------------------------------------------------------------- */
+/* ---- for the checker ----------------------------------------------------------------------- */
 
 /* The highest data VL of these and `highest`. Marks of missing entries are no data VLs. */
 static uint8_t highest_vl(const uint8_t *vl, size_t n, uint8_t highest)
@@ -190,7 +190,9 @@ static void io_tables_count_vls(struct osr_tables *tables)
 	tables->routing.n_vls = highest + 1;
 }
 
-/* Sets *table to that of the first CA, or to NULL if there is none. false: another CA has another. */
+/*
+ * *table becomes the table of the first CA, or NULL without CAs. false: the tables of CAs differ.
+ */
 static bool common_table(const struct osr_tables *tables, const uint8_t **table)
 {
 	*table = NULL;
@@ -213,7 +215,7 @@ static bool same_ca_tables(struct osr_tables *tables)
 		return false;
 	for (uint8_t sl = 0; sl < 16; sl++)
 		ca_sl2vl[sl] = table && table[sl] != OSR_VL_UNSET ? table[sl] : sl;
-	/* Where there is no CA no packet is sent by such a table. */
+	/* Without a CA no packet uses such a table. */
 	if (tables->term_sl2vl && !table)
 		memset(ca_sl2vl, 0, 16);
 	return true;

@@ -49,8 +49,8 @@ struct osr_tables {
 	/* [n_terminals] of CAs and routers; OSR_VL_UNSET if not in the file */
 	osr_sl2vl_t *term_sl2vl;
 
-	bool taken;               /* osr_tables_take(): routing says what VLs there are */
-	bool folded;              /* routing.sl says all that the paths do */
+	bool taken;               /* osr_tables_take(): routing says which VLs are in use */
+	bool folded;              /* routing.sl holds all SLs of the paths */
 	struct osr_paths paths;   /* n_rows = 0 until read; rows are freed by osr_tables_free() */
 	uint64_t **group;         /* [OSR_N_MLIDS][4 * n_switches]; NULL: none so far */
 	struct osr_groups groups; /* of these, by osr_tables_finish() */
@@ -93,8 +93,8 @@ enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net);
 enum osr_status osr_tables_one_sl(struct osr_tables *tables, uint8_t sl, struct osr_diag *diag);
 
 /*
- * Tables that are a routing already: LFTs, SLs, SL2VL tables, multicast order.
- * Its arrays must outlive tables, and are not written. What is read afterwards takes their place.
+ * Tables that are a routing already: LFTs, SLs, SL2VL tables, multicast order. Its arrays must
+ * outlive tables, and are not written. Tables that are read afterwards replace them.
  */
 enum osr_status osr_tables_take(struct osr_tables *tables, const struct osr_routing *routing,
 				struct osr_diag *diag);
@@ -109,7 +109,7 @@ uint64_t *osr_tables_group(struct osr_tables *tables, uint32_t mlid, uint32_t sw
  */
 enum osr_status osr_tables_finish(struct osr_tables *tables, bool *same_ca, struct osr_diag *diag);
 
-/* What osr_union_loop() takes. */
+/* The tables as osr_union_loop() takes them. */
 struct osr_generation osr_tables_generation(const struct osr_tables *tables);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * The files of tables.h, line by line: a head line names a switch or end ports, and the lines below
- * it say what is theirs.
+ * it are its entries.
  *
  *	Unicast lids [0-24] of switch Lid 9 guid 0x0000000000200000 ('leaf-0'):
  *	0x0001 001 # Channel Adapter portguid 0x0000000000100001: 'h0000'
@@ -16,7 +16,7 @@
  *	0x0001 : 005  : 05   : yes
  *	0x0002 : UNREACHABLE
  *
- * SL2VL tables, OpenSM's and those that ibdmchk reads; an end port has one table, whatever ports
+ * SL2VL tables, in the forms of OpenSM and of ibdmchk; an end port has one table, whatever ports
  * its line names:
  *
  *	Switch 0x0002c902004050f8, base LID 13, "MF0;switch-112090:MTS3600/U1"
@@ -56,7 +56,7 @@ struct reader {
 	struct osr_tables *tables;
 	const struct osr_fabric *fabric;
 	struct osr_lines *in;
-	/* What the last head line named: a switch, or these end ports. */
+	/* The subject of the last head line: a switch, or these end ports. */
 	uint64_t guid;
 	uint32_t sw;
 	const struct osr_keyed *owner;
@@ -129,7 +129,7 @@ static bool at_end(const char *at)
 
 /*
  * Nothing that carries data: empty, a comment, a long line of dashes, the headings of columns,
- * totals. Whatever is no entry, no head line and none of these is refused.
+ * totals. Any other line that is not an entry or a head line is refused.
  */
 static bool is_filler(const char *text)
 {
@@ -217,9 +217,8 @@ static enum osr_status check_owner(struct reader *reader, uint32_t d, uint64_t g
 }
 
 /*
- * What may stand behind the port: nothing, a comment, what dump_lfts says of the owner in
- * parentheses, or the hops of OpenSM and whether they are the fewest. A second entry may not: its
- * line was lost.
+ * Is this allowed behind the port? Nothing, a comment, the owner in parentheses as dump_lfts prints
+ * it, or OpenSM's hops and whether they are the fewest. A second entry is not: a newline was lost.
  */
 static bool lft_rest(const char *at)
 {
@@ -253,7 +252,7 @@ static enum osr_status lft_entry(struct reader *reader, const char *at)
 	if (lid > OSR_MAX_LID)
 		return osr_lines_fail(reader->in, "LID 0x%" PRIx64 " is not unicast", lid);
 	d = dest_of(reader, lid);
-	/* "UNREACHABLE" is no entry, whose LID it ever is. */
+	/* "UNREACHABLE" does not count as an entry, even for an unknown LID. */
 	if (d == OSR_NONE && lid && port != OSR_NO_PATH) {
 		if (!reader->first_foreign) {
 			reader->first_foreign = reader->in->number;
@@ -655,7 +654,10 @@ enum osr_status osr_tables_parse_groups(struct osr_tables *tables, struct osr_li
  *	0x0005 003 # Channel Adapter portguid 0x0000000000100001: 'h0000'
  */
 
-/* 2^LMC LIDs from a multiple of their number on: what a LID and an LMC can be. */
+/*
+ * Can a port have this LID and LMC, with `last` among its 2^LMC LIDs? They begin at a multiple of
+ * 2^LMC.
+ */
 static bool can_be_lmc(uint32_t lid, uint8_t lmc, uint32_t last)
 {
 	return lmc <= 7 && lid % (1u << lmc) == 0 && last < lid + (1u << lmc);

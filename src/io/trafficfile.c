@@ -21,7 +21,7 @@ struct reader {
 
 static enum osr_status begin_phase(struct reader *reader)
 {
-	/* One without a pair is no phase. */
+	/* A phase has one pair at least. */
 	if (reader->n_phases && reader->row[reader->n_phases - 1] == reader->n_pairs)
 		return OSR_OK;
 	if (!osr_grow((void **)&reader->row, reader->n_phases, 2, &reader->phases_room,
@@ -83,7 +83,7 @@ static enum osr_status take_pair(struct reader *reader, const char *from, char *
 	return OSR_OK;
 }
 
-/* Terminals become ranks: those that take part, by their index. */
+/* Terminals that take part become ranks, by their index. */
 static enum osr_status trafficfile_finish(struct reader *reader, struct osr_traffic *traffic)
 {
 	uint32_t n_terminals = reader->endports ? reader->endports->fabric->n_terminals : 0, *rank;
