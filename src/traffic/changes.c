@@ -14,7 +14,7 @@
 
 enum {
 	ARRIVES = 1 << 0,
-	CUT = 1 << 1,   /* crosses what is not there any more */
+	CUT = 1 << 1,   /* crosses a cable or switch that is gone */
 	OTHER = 1 << 2, /* differs from the new path */
 };
 
@@ -35,9 +35,9 @@ struct both {
 };
 
 /*
- * What is known of a switch holds for all that send through it, from the root on; those on a loop,
- * or behind one, do not arrive. d: of this side. d_new may be OSR_NONE: then only whether an old
- * path is whole counts.
+ * The state of a switch holds for all switches that send through it, from the root on. Switches on
+ * a loop, or behind one, do not arrive. d: of this side. d_new may be OSR_NONE: then only whether
+ * an old path is whole counts.
  */
 static void changes_follow(struct both *both, struct side *side, uint32_t d, uint32_t d_new)
 {
@@ -113,10 +113,7 @@ static void count_pairs(struct both *both, uint32_t s, uint64_t n, uint32_t d, u
 	changes->n_sl += sl[0] != sl[1] ? n : 0;
 }
 
-/*
- * d_new = OSR_NONE: the destination is not there any more, and all that could reach it have lost
- * it.
- */
+/* d_new = OSR_NONE: the destination is gone, and all pairs that could reach it have lost it. */
 static void compare_paths(struct both *both, uint32_t d, uint32_t d_new)
 {
 	const struct osr_fabric *fabric = both->old.fabric;

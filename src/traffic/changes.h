@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * changes.h - what became of the routes between hosts when a fabric and its tables changed.
+ * changes.h - the fate of the routes between hosts when a fabric and its tables changed.
  *
- * Two fabrics with their tables, old and new; what is the same in both is said by
- * core/data/fabric_map.h. Counted are pairs: an end port of a CA or router, and a LID of another
- * one. Hosts on one switch share their routes, so this costs O(LIDs * switches).
+ * Two fabrics with their tables, old and new; their common part is found by core/data/fabric_map.h.
+ * Counted are pairs: an end port of a CA or router, and a LID of another one. Hosts on one switch
+ * share their routes, so this costs O(LIDs * switches).
  */
 #ifndef OSMROUTES_CHANGES_H
 #define OSMROUTES_CHANGES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * All pairs of a phase walk in step, one channel at a time: their table entries lie all over
- * memory, and so many loads are under way at once instead of one after the other. The walk is done
+ * memory, so that many loads are under way at once instead of one after the other. The walk is done
  * a second time if bandwidths are asked for, to look for the worst channel; then it finds its
  * entries in the cache.
  */
@@ -75,7 +75,7 @@ static enum osr_status congestion_walk(struct osr_meter *meter, bool counting,
 	uint32_t n = 0, i;
 
 	/*
-	 * Every pair goes back to the switch of its sender; those that lead nowhere (worst = 0)
+	 * Every pair goes back to the switch of its sender; pairs that lead nowhere (worst = 0)
 	 * stay out.
 	 */
 	for (i = 0; i < meter->n_pairs; i++) {
@@ -100,7 +100,7 @@ static enum osr_status congestion_walk(struct osr_meter *meter, bool counting,
 			fabric->dest_lid[meter->dest[i]]);
 }
 
-/* How many use the busier of the cables of the two end ports. */
+/* The number of pairs on the busier of the cables of the two end ports. */
 static uint32_t busier_end(const struct osr_meter *meter, uint32_t i)
 {
 	uint32_t sends = meter->sends[meter->from[i]];
@@ -114,8 +114,8 @@ static void start_phase(struct osr_meter *meter, const struct osr_pair *pairs, u
 	const struct osr_fabric *fabric = meter->fabric;
 
 	/*
-	 * Only what the phase before has touched: there are sequences of many phases with one pair
-	 * each.
+	 * Clears only the entries that the previous phase has touched: there are sequences of many
+	 * phases with one pair each.
 	 */
 	for (uint32_t k = 0; k < meter->n_crossed; k++)
 		meter->load[meter->crossed[k]] = 0;
@@ -148,7 +148,7 @@ enum osr_status osr_meter_phase(struct osr_meter *meter, const struct osr_pair *
 	st = congestion_walk(meter, true, diag);
 	if (st)
 		return st;
-	/* Over all channels, those of end ports included. */
+	/* Over all channels, including the cables of end ports. */
 	for (uint32_t k = 0; k < meter->n_crossed; k++)
 		if (meter->load[meter->crossed[k]] > crossing->hsd)
 			crossing->hsd = meter->load[meter->crossed[k]];
@@ -217,7 +217,7 @@ enum osr_status osr_worker_init(struct osr_worker *worker, struct osr_survey *su
 			      diag);
 }
 
-/* What depends on those before it is done here: the shuffle. */
+/* The shuffle depends on the previous runs, so it is done here. */
 bool osr_survey_take(struct osr_survey *survey, struct osr_worker *worker)
 {
 	const struct osr_phases *phases = survey->in.phases;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * survey.h - traffic: pairs of senders and receivers, phase by phase, and what they cost on a
- * routing, under one or many rankings.
+ * survey.h - traffic: pairs of senders and receivers, phase by phase, and their cost on a routing,
+ * under one or many rankings.
  *
  * Ranks 0 .. n_ranks-1 are the processes of one program; the caller places them on hosts.
  * Communication patterns are written by share/examples/traffic-patterns. The pairs of a phase send
@@ -47,7 +47,7 @@ struct osr_pair {
 };
 
 /*
- * Those of phase k are pair[row[k]] .. pair[row[k + 1] - 1], both ends different and below n_ranks.
+ * The pairs of phase k are pair[row[k]] .. pair[row[k + 1] - 1], both ends different and below n_ranks.
  */
 struct osr_phases {
 	uint32_t n_ranks;
@@ -77,10 +77,10 @@ struct osr_meter {
 	uint32_t *n_worst;                    /* [max_pairs + 1] */
 };
 
-/* What a phase came to. */
+/* The result of a phase. */
 struct osr_crossing {
 	uint32_t n_pairs;
-	uint32_t n_no_path; /* pairs that lead nowhere; they load what they cross */
+	uint32_t n_no_path; /* pairs that lead nowhere; they load the channels crossed */
 	uint32_t hsd;       /* hot spot degree; 0 without pairs */
 	double bandwidth;   /* sum over the pairs; 0 if not asked for */
 };
@@ -136,7 +136,7 @@ enum osr_status osr_worker_init(struct osr_worker *worker, struct osr_survey *su
 bool osr_survey_take(struct osr_survey *survey, struct osr_worker *worker);
 enum osr_status osr_worker_run(struct osr_worker *worker, struct osr_diag *diag);
 
-/* A figure of one run: its mean over the runs, and what the runs had. */
+/* A figure of one run: its mean over the runs, and their range. */
 struct osr_spread {
 	double mean;
 	/*

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * See worst.h. Switches with hosts are numbered 0 .. n_leaves - 1, sets of them are bits in words.
- * For each channel it is found out which leaves send through it, and how many units may come. The
- * channels are then looked at in the order of that bound, until none can be worse than what was
- * found.
+ * For each channel its leaves are found, and a bound of the units that come. The channels are then
+ * looked at in the order of that bound, until none can be worse than the worst one found.
  */
 #include "traffic/worst.h"
 
@@ -49,7 +48,7 @@ static uint32_t worst_dest(const struct worst *worst, uint32_t term)
 	return worst->fabric->lid_dest[worst->fabric->term_lid[term]];
 }
 
-/* Does what a switch sends to d come to this switch? Its own entry is not looked at there. */
+/* Does traffic of a switch for d come to this switch? Its own entry is not looked at there. */
 static bool comes_to(const struct worst *worst, uint32_t v, uint32_t d, uint32_t goal)
 {
 	for (uint32_t steps = 0; v != goal; steps++) {
@@ -314,7 +313,9 @@ enum osr_status osr_worst_find(const struct osr_fabric *fabric, const struct osr
 
 		if (!next->most || next->load <= worst->load)
 			break;
-		/* So many on this channel would be no more than there are on the worst one. */
+		/*
+		 * This many units on this channel would be no worse than the worst channel so far.
+		 */
 		enough = (uint32_t)(worst->load * rates->rate[next->channel] / rates->unit);
 		st = worst_pairs(&w, next->channel, scratch, diag);
 		flow = st ? 0 : worst_match(&w, next->most, enough);
@@ -344,15 +345,14 @@ enum osr_status osr_worst_find(const struct osr_fabric *fabric, const struct osr
 	return st;
 }
 
-/* ---- what no routing can beat ---------------------------------------------------------------- */
+/* ---- a bound for all routings ---------------------------------------------------------------- */
 
 struct permutation {
 	const struct osr_fabric *fabric;
 	uint64_t *units;  /* [n_switches] that its end ports send, and receive */
 	uint64_t *within; /* [n_switches] the same of its component */
 	uint64_t *most;   /* [n_channels] W of worst.h: units at the load in question */
-	/* [n_switches] of the channels that leave it, and of those that enter it */
-	uint64_t *around;
+	uint64_t *around; /* [n_switches] of the channels that leave it, and that enter it */
 };
 
 /* How much more than the cut can take half of the traffic may bring. */

@@ -9,8 +9,8 @@
  * of all channels is the worst of the routing.
  *
  * End ports of CAs and routers send and receive, to base LIDs, each as fast as its cable. Where the
- * cables of end ports differ, one with units[t] > 1 counts as so many that share its table entries;
- * what it sends may be divided. That is the worst of all traffic in which no end port sends or
+ * cables of end ports differ, one with units[t] > 1 counts as that many with the same table entries;
+ * its traffic may be divided. That is the worst of all traffic in which no end port sends or
  * receives more than it can. Routes that do not arrive load nothing.
  *
  * All end ports of a switch share their routes, so sources are matched switch by switch: O(E) for
@@ -35,7 +35,7 @@ struct osr_rates {
 struct osr_worst {
 	uint32_t channel; /* the busiest; OSR_NONE: no route crosses one */
 	uint32_t flow;    /* units on it */
-	double load;      /* their rate over that of the channel */
+	double load;      /* their rate divided by the rate of the channel */
 	/*
 	 * The witness: [flow] of one unit each, ascending by `to`; the other end ports may do what
 	 * they like.
@@ -73,7 +73,7 @@ enum osr_status osr_worst_find(const struct osr_fabric *fabric, const struct osr
  *    most the sum over all s of (p(s) + O(s)) (p(s) + I(s)), and both factors are at most N. With
  *    O(s) and I(s) no more than B(s), the lesser of N - p(s) and the sum of W around s, O I <= (O +
  *    I) B / 2, and each channel a -> b adds no more than W(c) times the greater of p(a) + B(a) / 2
- *    and p(b) + B(b) / 2. What is within a component is summed, where there are several.
+ *    and p(b) + B(b) / 2. Values within a component are summed, where there are several.
  *
  * The bound is the least load above which none of the three is broken, found by bisection over
  * whole units. O(log(units) * levels * (switches + channels)). 0 without hosts.
