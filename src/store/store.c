@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * A header, then one or two results, each a struct counts and its arrays in the order of
- * write_result(). Numbers are little-endian, arrays begin at multiples of 8 bytes, and what lies
- * between is zero.
+ * write_result(). Numbers are little-endian, arrays begin at multiples of 8 bytes, with zeros in
+ * between.
  */
 #include "store/store.h"
 
@@ -132,7 +132,7 @@ static uint64_t length_of(const struct counts *counts, unsigned length)
 	return n[length];
 }
 
-/* The array of this part; NULL: there is none. */
+/* The array of this part; NULL: the struct has none. */
 static const void *part_of(const void *whole, const struct part *part)
 {
 	const void *p;
@@ -386,7 +386,7 @@ static bool store_feed(struct osr_builder *builder, const struct osr_fabric *is,
 						  .flags = is->sw_flags[s],
 						  .name = next_name(&name, end) };
 
-		/* Numbers of today's builder are those of the tables only in this order. */
+		/* The present builder gives the numbers of the tables only in this order. */
 		if (!in.name || (s && is->sw_guid[s - 1] >= in.guid))
 			return false;
 		osr_builder_switch(builder, &in);

@@ -9,15 +9,15 @@
  *	st = osr_store_read(buf, size, path, "dfsssp", key, &arena[0], &arena[1], &scratch,
  *			    &last, &baseline, diag);
  *
- * What was stored is not believed. The bytes carry checksums (XXH3); every number that indexes
+ * Stored bytes are not trusted. The bytes carry checksums (XXH3); every number that indexes
  * something is compared with its range; each fabric is built again by the builder that reads real
  * ones; and the tables are given to the checker, in full, with the certificate that came with them.
  * So a result that was read is as good as one that was routed, for the fabric that is stored beside
  * it. Which of its switches and LIDs are there today is for repair.h to find out, by GUID and LID.
  *
  * `key` is of the caller's choice, and so are the engine's options: bytes with another key, or of
- * another engine, are refused. Notes of an engine (osr_routing.notes) are bytes here;
- * what they say the engine checks itself.
+ * another engine, are refused. Notes of an engine (osr_routing.notes) are bytes here; the engine
+ * checks their content itself.
  *
  * Time and memory: those of copying the tables, and for reading of checking them. Little-endian
  * machines only.
@@ -32,18 +32,21 @@ size_t osr_store_size(const struct osr_result *last);
 /* Exactly osr_store_size() bytes into buf. */
 void osr_store_write(const struct osr_result *last, uint64_t key, void *buf, size_t size);
 /*
- * What two stores of the same results have in common. Of complete bytes of osr_store_write() only.
+ * The digest that two stores of the same results have in common. Of complete bytes of
+ * osr_store_write() only.
  */
 uint64_t osr_store_digest(const void *buf);
 
-/* How many bytes belong to this beginning, of OSR_STORE_HEAD bytes; 0: it is none. */
+/*
+ * How many bytes belong to this beginning, of OSR_STORE_HEAD bytes; 0: this is not a stored result.
+ */
 #define OSR_STORE_HEAD 64
 #define OSR_STORE_MAGIC "OSRSTORE" /* the first 8 of them */
 size_t osr_store_wanted(const void *head);
 
 /*
  * Both results, checked; last->baseline is the baseline, or NULL if there was none (then the
- * baseline is left alone). Loads, digests and dependencies are computed anew. engine is what
+ * baseline is left alone). Loads, digests and dependencies are computed again. engine is what
  * r->engine shall be, a static string; NULL takes tables of any engine and key, and leaves the
  * check to the caller: no loads, no digest, nothing for a repair. label names the bytes in
  * messages. OSR_INVAL: no such bytes, damaged, of a later version, another engine or another key.
