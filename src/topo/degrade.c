@@ -54,7 +54,7 @@ static uint32_t count_components(struct work *work)
 	return n;
 }
 
-/* Into more pieces than before this part went: what was in pieces from the start may stay so. */
+/* Is the net in more pieces than before this part went? Pieces from the start are allowed. */
 static bool falls_apart(struct work *work)
 {
 	uint32_t n = work->how->keep_connected ? count_components(work) : 0,
@@ -199,7 +199,7 @@ static void drop_orphans(struct work *work)
 	}
 }
 
-/* Copies what is left. `where` maps the ports of `from` to those of `to`. */
+/* Copies the rest. `where` maps ports of `from` to ports of `to`. */
 static enum osr_status copy_left(const struct work *work, struct osr_net *to, struct osr_diag *diag)
 {
 	const struct osr_net *from = work->net;

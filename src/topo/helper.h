@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* helper.h - what the generators share; private to src/topo. */
+/* helper.h - helpers that the generators share; private to src/topo. */
 #ifndef OSR_TOPO_HELPER_H
 #define OSR_TOPO_HELPER_H
 
@@ -8,7 +8,7 @@
 #define OSR_TOPO_MAX_DIMS 16
 #define OSR_MAX_NODES 1000000u /* beyond any InfiniBand subnet; keeps products in 32 bits */
 
-/* What osr_topo_row() lists. */
+/* The generators that osr_topo_row() lists. */
 extern const struct osr_topo osr_topo_tree, osr_topo_kary, osr_topo_torus, osr_topo_mesh,
 	osr_topo_hypercube, osr_topo_hyperx, osr_topo_kautz, osr_topo_random, osr_topo_dragonfly,
 	osr_topo_slimfly, osr_topo_megafly;
@@ -24,7 +24,7 @@ enum osr_status osr_list(const char *text, const char *what, uint32_t *list, uin
 enum osr_status osr_topo_product(const uint32_t *factor, uint32_t n, const char *what,
 				 uint32_t *product, struct osr_diag *diag);
 
-/* "leaf-07": the number padded to what the last of `count` needs. */
+/* "leaf-07": the number, padded to the width of the last of `count`. */
 void osr_topo_name(char *buf, size_t size, const char *prefix, uint32_t i, uint32_t count);
 
 /*

@@ -2,7 +2,7 @@
 /*
  * Random connected fabrics: first a random tree over all switches, then cables between random
  * pairs. A pair that may not have (another) cable is drawn again; when luck has run out, the pairs
- * that are still possible are searched one after the other from a random start. If there are none
+ * that are still possible are searched one after the other from a random start. If no pair is left
  * but two ports are free, a cable elsewhere is broken up and its ends led to these ports, as
  * Jellyfish (Singla et al., NSDI 2012) does; so regular graphs can be drawn.
  */
@@ -172,7 +172,10 @@ static bool add_tree(struct graph *graph)
 
 static enum osr_status random_make(const struct osr_topo_job *job)
 {
-	/* What the ports of a switch leave for other switches, and no more than was asked for. */
+	/*
+	 * Ports of a switch for other switches: the rest beside hosts, at most as many as asked
+	 * for.
+	 */
 	uint32_t ports = job->style->ports ? job->style->ports : OSR_NET_MAX_NODE_PORTS;
 	uint32_t hosts = (uint32_t)job->num[R_HOSTS], taken = hosts + job->style->mgmt;
 	uint32_t left = ports > taken ? ports - taken : 0;

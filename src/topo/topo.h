@@ -2,8 +2,8 @@
 /*
  * topo.h - fabric generators.
  *
- * Each is a struct osr_topo: a name, an option table (osmroutes/params.h) and a function that
- * fills a struct osr_net. Same options, same bytes, on every machine: random ones draw from
+ * Each is a struct osr_topo: a name, an option table (osmroutes/params.h) and a function that fills
+ * a struct osr_net. Same options, same bytes, on every machine: random ones draw from
  * osmroutes/prng.h.
  *
  *	const struct osr_topo *t = osr_topo_find("torus");
@@ -15,7 +15,7 @@
  *
  * Switches come first, then hosts; hosts are spread block by block (h0000 .. on the first switch).
  * On a switch, hosts (down links of a tree) have the lowest ports. Nodes have no GUIDs and ports no
- * LIDs: what they get later is described in io/net.h.
+ * LIDs: io/net.h describes the values that they get later.
  */
 #ifndef OSR_TOPO_TOPO_H
 #define OSR_TOPO_TOPO_H
@@ -24,7 +24,7 @@
 
 #include "io/net.h"
 
-/* What every generator can do besides its own options. */
+/* Options that every generator has besides its own. */
 struct osr_topo_style {
 	uint8_t width, speed; /* of every cable; 0 = say nothing */
 	uint8_t ports;        /* every switch has this many ports; 0 = as many as it needs */
@@ -48,7 +48,7 @@ struct osr_topo {
 	enum osr_status (*make)(const struct osr_topo_job *job);
 };
 
-/* The i-th generator, NULL behind the last; or the one of this name, NULL if there is none. */
+/* The i-th generator, NULL behind the last; or the one of this name, or NULL. */
 const struct osr_topo *osr_topo_row(uint32_t i);
 const struct osr_topo *osr_topo_find(const char *name);
 
@@ -63,18 +63,19 @@ enum osr_status osr_topo_make(const struct osr_topo *topo, const struct osr_valu
  * that lose their last cable leave too.
  */
 struct osr_degrade {
-	uint32_t n_links, n_switches;           /* how many, besides the percentages below */
-	double links_percent, switches_percent; /* 0..100 of those that may go, rounded down */
+	uint32_t n_links, n_switches; /* how many, besides the percentages below */
+	double links_percent,
+		switches_percent; /* 0..100 percent of the parts that may go, rounded down */
 	uint64_t seed;
 	bool keep_connected; /* leave a cable or switch in if the others would fall apart */
 	bool hosts_too;
 };
 
-/* What degrading did. */
+/* The result of degrading. */
 struct osr_degraded {
 	/*
-	 * Removed, and how many that should be; cables between switches, those of switches not
-	 * counted.
+	 * Removed, and how many that should be; cables between switches, without the cables of
+	 * removed switches.
 	 */
 	uint32_t n_links, links_wanted;
 	uint32_t n_switches, switches_wanted;
@@ -85,7 +86,7 @@ struct osr_degraded {
  */
 bool osr_topo_transit(const struct osr_net *net, bool *transit);
 
-/* What is to be removed: gone[n_nodes], switches only; cut[n_ports], both ends of a cable. */
+/* Parts to be removed: gone[n_nodes], switches only; cut[n_ports], both ends of a cable. */
 enum osr_status osr_topo_choose(const struct osr_net *from, const struct osr_degrade *how,
 				bool *gone, bool *cut, struct osr_degraded *done,
 				struct osr_diag *diag);
