@@ -43,7 +43,7 @@ static bool is_word_start(const char *text, const char *at)
 	return at == text || (is_letter(*at) && !is_letter(at[-1]));
 }
 
-/* Of numbers ports before their node: the GUID of a node may be that of its first port, too. */
+/* Of numbers ports before their node: a node and its first port may have one GUID. */
 static int compare_words(const void *x, const void *y)
 {
 	const struct osr_name_word *a = x, *b = y;
@@ -263,7 +263,7 @@ static const char *kind_name(unsigned kinds)
 	return kinds == OSR_NAME_END_PORT ? "end port" : "node";
 }
 
-/* NODE:PORT, 1 to 254: the bytes of NODE; 0 if there is no port behind the last colon. */
+/* NODE:PORT, 1 to 254: the bytes of NODE; 0: no port behind the last colon. */
 static size_t split_port(const char *word, uint32_t *port)
 {
 	const char *colon = strrchr(word, ':');
@@ -313,7 +313,7 @@ static enum osr_status names_unknown(struct osr_names *names, const char *word, 
 			osr_guess_say(&guess, buf, sizeof(buf)));
 }
 
-/* Are all hits end ports whose names begin with one word, that of their host? */
+/* Are all hits end ports whose names begin with the same word, the name of their host? */
 static bool is_one_host(const struct osr_names *names)
 {
 	const char *first = names->hit[0]->text;

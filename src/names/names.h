@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * names.h - nodes by what people call them: the one reader of names for command lines, files and
- * the control socket.
+ * names.h - nodes by the names that people use: the one reader of names for command lines, files
+ * and the control socket.
  *
  *	node-017		the node description, or the id in the file
  *	0x0002c90300a1b2c3	GUID of the node or port; also without 0x and zeros, or as S-0002c90300a1b2c3
@@ -33,7 +33,7 @@ struct osr_name {
 struct osr_names {
 	const struct osr_name *row;
 	struct osr_name_word *word;  /* [n_words] by text, and GUIDs and LIDs */
-	const struct osr_name **hit; /* [n] what fits best, a row for each node */
+	const struct osr_name **hit; /* [n] the best matches, a row for each node */
 	uint32_t *seen, n_seen;      /* [n_nodes]; the number of the search */
 	uint32_t n, n_words, n_hits;
 };
@@ -42,14 +42,14 @@ struct osr_names {
 enum osr_status osr_names_build(struct osr_names *names, const struct osr_name *row, uint32_t n,
 				struct osr_arena *arena, struct osr_diag *diag);
 
-/* Node s is switch s; node n_switches + t is terminal t, if it is no port 0. */
+/* Node s is switch s; node n_switches + t is terminal t, unless that is a port 0. */
 enum osr_status osr_names_of_fabric(struct osr_names *names, const struct osr_fabric *fabric,
 				    struct osr_arena *arena, struct osr_diag *diag);
 
 /*
  * The only node of these kinds (OSR_NAME_*) that the word fits best, and the port: the one behind
- * the colon, that of the row, or 0. OSR_INVAL: none, or several; then the names that would do are
- * listed.
+ * the colon, the port of the row, or 0. OSR_INVAL: no node fits, or several do; then the names that
+ * would do are listed.
  */
 enum osr_status osr_names_find(struct osr_names *names, const char *word, unsigned kinds,
 			       uint32_t *node, uint32_t *port, struct osr_diag *diag);
