@@ -91,7 +91,7 @@ static enum osr_status list_ends(struct ends *ends, struct osr_diag *diag)
 
 /*
  * Is this the device for everything else beside that SMI: a GSI of the same port, or the same
- * device where there is none?
+ * device if the port has no GSI?
  */
 static bool is_pair(const struct ends *ends, const struct end *smi, const struct end *gsi)
 {
@@ -122,7 +122,7 @@ static unsigned rank_of(const struct end *end)
 	return end->phys_state != PHYS_DISABLED;
 }
 
-/* No pair would do: what there is, and why it is not. */
+/* No pair will do: lists the ports, and why each will not. */
 static enum osr_status device_refuse(const struct ends *ends, const struct osr_device_want *want,
 				     struct osr_diag *diag)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * live.h - what a fabric is really running: nodes, ports and the tables in its switches.
+ * live.h - the present state of a fabric: nodes, ports and the tables in its switches.
  *
  * Everything here is read from the devices by subnet management packets along directed routes, so
- * it works without a subnet manager, with broken tables, and says what is, not what somebody
- * believes to have programmed. Discovery is libibnetdisc's; the tables are read with a window of
- * requests under way (mad.h). Under ibsim-run the fabric is ibsim's.
+ * it works without a subnet manager, with broken tables, and reports the tables in the switches,
+ * not the tables that somebody believes to have programmed. Discovery is libibnetdisc's; the tables
+ * are read with a window of requests under way (mad.h). Under ibsim-run the fabric is ibsim's.
  *
  *	struct osr_live live;
  *	st = osr_live_read(&live, &(struct osr_live_ask){ .lft = true }, &arena, diag);
@@ -77,12 +77,12 @@ struct osr_live {
 	char first_failure[160];     /* which one, if any */
 };
 
-/* What to read beyond nodes and ports. */
+/* Data to read beyond nodes and ports. */
 struct osr_live_ask {
 	struct osr_device_want from;
 	void (*tell)(const char *what, uint64_t done, uint64_t all); /* NULL: nobody listens */
 	bool lft, sl2vl, vlarb;
-	uint32_t n_mlids; /* multicast: the first so many MLIDs, UINT32_MAX = all */
+	uint32_t n_mlids; /* multicast: number of MLIDs, from the first; UINT32_MAX: all */
 };
 
 /*
@@ -99,7 +99,7 @@ struct osr_live_paths {
 	struct osr_device_want from;
 	const uint16_t *slid, *dlid; /* [n_slids], [n_dlids] */
 	uint32_t n_slids, n_dlids;
-	uint8_t *sl; /* [n_slids * n_dlids], OSR_LIVE_NO_SL: there is no path */
+	uint8_t *sl; /* [n_slids * n_dlids], OSR_LIVE_NO_SL: no path */
 	void (*tell)(const char *what, uint64_t done, uint64_t all); /* how far it is */
 };
 
@@ -123,8 +123,8 @@ static inline bool osr_live_port_up(const struct osr_live_node *live_node, unsig
 }
 
 /*
- * What the command finds in osmroutes-live.so, which it loads only to read a live fabric: a machine
- * without InfiniBand libraries runs all the rest.
+ * The functions that the command finds in osmroutes-live.so, which it loads only to read a live
+ * fabric: a machine without InfiniBand libraries runs all the rest.
  */
 #define OSR_LIVE_MODULE "osmroutes-live.so"
 #define OSR_LIVE_MODULE_SYMBOL "osr_live_module"

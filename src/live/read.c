@@ -29,7 +29,7 @@ struct reader {
 	ibnd_node_t **by_guid; /* [n_nodes] libibnetdisc's nodes in our order */
 };
 
-/* What a request was for; packed into its cookie. */
+/* The subject of a request, packed into its cookie. */
 struct what {
 	uint32_t node;
 	uint16_t attr;

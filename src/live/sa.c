@@ -27,7 +27,7 @@ static void sa_store(void *ctx, uint64_t cookie, const uint8_t *answer)
 	struct asker *asker = ctx;
 	uint32_t status = answer ? mad_get_field((void *)answer, 0, IB_MAD_STATUS_F) : 0;
 
-	/* One that is busy has not said that there is no path. */
+	/* "Busy" does not mean that the path is missing. */
 	if (!answer || status & SA_BUSY)
 		asker->n_unanswered++;
 	else if (!status)
