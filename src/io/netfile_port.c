@@ -165,9 +165,7 @@ enum osr_status osr_netfile_port(struct osr_netfile *netfile, const char *at)
 	return parse_port_rest(netfile, at, port);
 }
 
-/*
- * ---- when all lines are read: GUIDs; which port is at the other end of which, do both say so? -
- */
+/* ---- when all lines are read: GUIDs; which port is at the other end of which, do both say so?  */
 
 enum osr_status osr_netfile_guids(struct osr_netfile *netfile, bool of_ids)
 {
