@@ -39,7 +39,7 @@ enum osr_status osr_worth_of(const struct osr_fabric *fabric, const struct osr_r
 			     struct osr_worth *worth, struct osr_diag *diag)
 {
 	uint8_t lanes = routing->n_layers ? routing->n_layers : verdict->n_vls;
-	struct osr_split split;
+	struct osr_split split = { 0 };
 	enum osr_status st =
 		osr_split_measure(fabric, routing, OSR_SPLIT_EXACT, scratch, &split, diag);
 	uint32_t n_hosts = 0;
@@ -157,7 +157,7 @@ static enum osr_status choose_measure_all(const struct chooser *chooser, struct 
 	const struct osr_job *job = chooser->job;
 	struct osr_arena_mark mark = osr_arena_mark(job->arena);
 	struct osr_routing all;
-	struct osr_split split;
+	struct osr_split split = { 0 };
 	enum osr_status st = osr_planes_choose(job->all, job->fabric, &offer->routing,
 					       &job->request, job->scratch, job->arena, &all, why);
 

@@ -15,7 +15,7 @@
 #include <assert.h>
 #define osr_invariant(condition) assert(condition)
 #else
-#define osr_invariant(condition) ((void)sizeof((condition) ? 1 : 0))
+#define osr_invariant(condition) ((void)(0 && (condition)))
 #endif
 
 #endif

@@ -49,6 +49,7 @@ class Places:
         sls, dumped = (r'\.opensm-path-sl\.dump\.new', '') if opensm.log_flags & ROUTING else (
             r'(?!)', r'(?!opensm-path-sl)')
         return [inside(self.of['cache'], r'\.?osmroutes-%s-\w+\.store(\.new)?' % guid),
+                inside(self.of['cache'], r'\.?osmroutes-history-%s\.json(\.new)?' % guid),
                 inside(self.of['metrics'], r'\.?osmroutes-%s\.(json|prom)(\.new)?' % guid),
                 inside(self.of['sockets'], r'keys\.sock'), re.escape(self.of['sockets']) + '$',
                 inside(self.of['dumps'], sls),

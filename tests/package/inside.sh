@@ -110,11 +110,12 @@ store=$(echo $cache/osmroutes-*-dfsssp.store)
 cp "$store" "${store%dfsssp.store}dmodk.store"
 keys=$cache/osmroutes-keys-0000000000100001.json
 drained=$cache/osmroutes-drained-0000000000100001.json
-echo '{}' | tee $keys >$drained
+history=$cache/osmroutes-history-0000000000100001.json
+echo '{}' | tee $keys $history >$drained
 echo mine | tee $cache/osmroutes-notes $cache/osmroutes-a-b.store $cache/guid2lid /package/mine >/dev/null
 ln -sf /package/mine $cache/osmroutes-0000000000100002-dfsssp.store
 apt-get purge -y osmroutes >apt 2>&1 || { cat apt; fail "apt-get purge"; }
-for file in "$store" "${store%dfsssp.store}dmodk.store" $keys $drained; do
+for file in "$store" "${store%dfsssp.store}dmodk.store" $keys $drained $history; do
 	[ ! -e "$file" ] || fail "$file is left after a purge"
 done
 for file in $cache/osmroutes-notes $cache/osmroutes-a-b.store $cache/guid2lid /package/mine; do
