@@ -143,11 +143,11 @@ static void choose_describe(const struct offer *offer, bool words, char *text, s
 {
 	const struct osr_worth *worth = &offer->worth;
 
-	snprintf(text, size, "%s (%llu%s, %u.%u %%%s, %u VL%s%s)", offer->engine->name,
+	snprintf(text, size, "%s (%llu%s, %u.%04u%s, %u VL%s%s)", offer->engine->name,
 		 (unsigned long long)worth->efi, words ? " routes on the busiest link" : "",
-		 worth->ebb / 10000, worth->ebb / 1000 % 10,
-		 words ? " effective bisection bandwidth" : "", worth->lanes,
-		 worth->lanes == 1 ? "" : "s", worth->longer ? ", longer routes" : "");
+		 (worth->ebb + 50) / 1000000, (worth->ebb + 50) / 100 % 10000,
+		 words ? " effective bisection bw" : "", worth->lanes, worth->lanes == 1 ? "" : "s",
+		 worth->longer ? ", longer routes" : "");
 }
 
 /* What flows over all LIDs of the hosts would have, in the planes that these tables get. */

@@ -223,11 +223,10 @@ static enum osr_status route_all(struct args *args)
 		if (best)
 			out_note(out,
 				 "recommended here: %s, verdict %s, %llu routes on the busiest "
-				 "link, %u.%u %% effective bisection bandwidth on a sample of its "
-				 "own, by the rule of the engine osmroutes",
+				 "link, effective bisection bw %.4f on a sample of its own, by the "
+				 "rule of the engine osmroutes",
 				 best->name, osr_answer_name(best->verdict),
-				 (unsigned long long)best->worth.efi, best->worth.ebb / 10000,
-				 best->worth.ebb / 1000 % 10);
+				 (unsigned long long)best->worth.efi, best->worth.ebb / 1e6);
 		else
 			out_note(out, "none of them can be recommended: every verdict is refuted");
 	}

@@ -391,7 +391,7 @@ static void load_text(const struct sweep *sweep, char *text, size_t size)
 		 (double)verdict->efi / (double)sweep->efi_bound, verdict->efi, all);
 }
 
-/* Which LIDs programs should use, in percent of a link. */
+/* Which LIDs programs should use, in shares of a link. */
 static void report_split(const struct sweep *sweep)
 {
 	const struct osr_split *split = &sweep->slot->split;
@@ -399,11 +399,11 @@ static void report_split(const struct sweep *sweep)
 	if (split->n_lids)
 		osr_log(sweep->osm, OSM_LOG_INFO,
 			"%s: effective bisection bandwidth by the LIDs that programs use, in "
-			"percent of a link: the first %.1f; the first two, split evenly, %.1f; "
-			"all %u, split evenly, %.1f (%.1f if no part waits for the others); one "
-			"at random %.1f",
-			sweep->ctx->engine->name, split->first / 1e4, split->two / 1e4,
-			split->n_lids, split->all / 1e4, split->free / 1e4, split->one / 1e4);
+			"shares of a link: the first %.4f; the first two, split evenly, %.4f; "
+			"all %u, split evenly, %.4f (%.4f if no part waits for the others); one "
+			"at random %.4f",
+			sweep->ctx->engine->name, split->first / 1e6, split->two / 1e6,
+			split->n_lids, split->all / 1e6, split->free / 1e6, split->one / 1e6);
 }
 
 void osr_sweep_report(struct sweep *sweep, const struct osr_result *before)

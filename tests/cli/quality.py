@@ -126,6 +126,9 @@ def chosen(net):
     and reads the same loads from dumps."""
     engines = [word for e in ('osmroutes', 'dfsssp', 'dmodk', 'angara', 'sssp', 'p2sssp') for word in ('-e', e)]
     said = run('route', '--bisections=0', '--dump', at('dump'), *engines, net).stdout
+    # One quantity in one way, whoever says it.
+    shares = re.findall(r'(\d\.\d{4}) effective bisection bw|effective bisection bw (\d\.\d{4}) on a sample', said)
+    assert len(shares) > 1 and len({a or b for a, b in shares}) == 1, said
     assert re.search(r'recommended here: (\S+),', said)[1] == re.search(r'chosen: (\S+) ', said)[1], said
     loads = {r['efi_per_capacity'] for r in ask('route', '-e', 'dfsssp', '--tables', at('dump', 'dfsssp'), net)['results']}
     assert len(loads) == 1, (net, loads)
