@@ -12,7 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FIRST_S 10 /* until what was refused twice is sent again; then twice as long each time */
+/* until a table that was refused twice is sent again; then twice as long each time */
+#define FIRST_S 10
 #define MOST_RINGS 6
 
 enum table { LFT_BLOCKS, MFT_BLOCKS, SL2VL_TABLES, VLARB_BLOCKS, N_TABLES };
@@ -24,7 +25,7 @@ static const char *const table_names[N_TABLES] = {
 	[VLARB_BLOCKS] = "vlarb_blocks",
 };
 
-/* What nodes do not hold, and the first of them by name. */
+/* The tables that nodes do not hold, and the first of these nodes by name. */
 struct lacks {
 	uint64_t n[N_TABLES];
 	uint32_t n_nodes, n_named;
@@ -33,7 +34,7 @@ struct lacks {
 	char node[300];
 };
 
-/* Before multicast tables are sent, and with them: what was sent until then. */
+/* Before multicast tables are sent, and with them: the tables sent until then. */
 enum { UNICAST, MULTICAST, N_STAGES };
 
 /*
@@ -45,7 +46,7 @@ enum standing { HELD, LACKED, REFUSED };
 struct confirm {
 	struct lacks lacks[N_STAGES];
 	enum standing standing[N_STAGES];
-	cl_timer_t timer; /* until what was refused twice is sent again */
+	cl_timer_t timer; /* until a table that was refused twice is sent again */
 	atomic_uint n_rings;
 	/*
 	 * Of the sweep under way: its claims, and why nobody should believe them. Of the tables in
@@ -66,7 +67,7 @@ static void lacks_add(struct lacks *lacks, enum table table, uint64_t n, const c
 	snprintf(lacks->node + at, sizeof(lacks->node) - at, "%s%s", at ? ", " : "", where);
 }
 
-/* The node is over: its name goes before what it lacks, as long as there is room. */
+/* The node is complete: its name goes before its missing tables, while there is room. */
 static void lacks_node(struct lacks *lacks, struct osm_opensm *osm, const osm_node_t *node)
 {
 	size_t at = strlen(lacks->text);
@@ -308,7 +309,7 @@ static bool compare_multicast(struct lacks *lacks, struct engine_ctx *ctx)
 		osr_arena_free(&arena);
 		return false;
 	}
-	/* What the switches have; then OpenSM's copy is what it has sent. */
+	/* The tables of the switches; then OpenSM's copy is the one that it has sent. */
 	for (uint32_t i = 0; good && i < n; i++)
 		for (uint32_t k = 0; k < mft_size(&mft[i]); k++)
 			mft_get(&mft[i], k, mft[i].has[k]);
@@ -353,8 +354,8 @@ const char *osr_confirm_text(const struct plugin *plugin)
 }
 
 /*
- * What a trap or a single sweep has left is sent by the sweep under way, if the node is still
- * there, and the sentence is about the tables of that sweep.
+ * Tables that a trap or a single sweep could not deliver are sent by the sweep under way, if the
+ * node still exists, and the sentence is about the tables of that sweep.
  */
 const char *osr_confirm_doubt(const struct plugin *plugin)
 {
@@ -390,9 +391,9 @@ json_t *osr_confirm_json(const struct plugin *plugin)
 }
 
 /*
- * A switch that dies during a sweep does not answer, nor does, after a trap, one behind a cable
- * that nobody has reported yet. So it is an error only after one more sweep: the discovery that
- * follows a trap, or one that is asked for here.
+ * A switch that dies during a sweep does not answer. After a trap, neither does a switch behind a
+ * dead cable that nobody has reported yet. So a missing answer is an error only after one more
+ * sweep: the discovery that follows a trap, or a sweep requested here.
  */
 static void confirm_report(struct plugin *plugin, unsigned stage, bool discovery_follows)
 {

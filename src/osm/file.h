@@ -21,7 +21,7 @@ struct osr_place {
 	bool sync; /* on the disk before the name is */
 };
 
-/* One file: its name, and what it is to hold. */
+/* One file: its name and its content. */
 struct osr_page {
 	char name[OSR_FILE_NAME];
 	const void *bytes;
@@ -36,14 +36,14 @@ bool osr_file_replace(const struct osr_place *place, const struct osr_page *page
 		      struct osr_diag *diag);
 /*
  * A file of at most `max` bytes, to be freed; NULL if there is none, and with a sentence if it
- * cannot be read. One that somebody else could have written is not. wanted(), if there is one, says
- * of the first OSR_FILE_HEAD bytes how many there have to be: no more memory is taken for a file of
- * another size.
+ * cannot be read. A file that somebody else could have written counts as unreadable. wanted(), if
+ * set, computes the size of the file from its first OSR_FILE_HEAD bytes; no more memory is taken
+ * for a file of another size.
  */
 void *osr_file_read(const char *path, size_t max, size_t (*wanted)(const void *head), size_t *size,
 		    struct osr_diag *diag);
 
-/* Where OpenSM keeps what outlives it. */
+/* The directory for files of OpenSM that outlive it. */
 const char *osr_cache_dir(void);
 /* A file there, in path[size]. */
 void osr_cache_path(const char *name, char *path, size_t size);
@@ -53,9 +53,9 @@ void osr_cache_path(const char *name, char *path, size_t size);
  */
 
 /*
- * Files that are replaced by a thread of their own: no sweep waits for a disk, nor for a file
- * system that does not answer. What is given while older files are being written replaces what
- * waits, so the last ones count.
+ * Files that a thread of their own replaces: no sweep waits for a disk, nor for a file system that
+ * does not answer. Content given while older files are being written replaces content that waits,
+ * so the last one counts.
  */
 #define OSR_MAX_PAGES 2
 
@@ -66,7 +66,7 @@ struct osr_pages {
 	struct osr_arena memory;
 };
 
-/* What came of it. */
+/* The outcome. */
 struct osr_written {
 	const char *wrong; /* a sentence; NULL: they are written */
 	size_t size;

@@ -49,8 +49,8 @@ static bool is_active(const osm_switch_t *sw)
 }
 
 /*
- * A switch that has confirmed other entries than those of the last tables, by its index there;
- * OSR_NONE.
+ * A switch that has confirmed other entries than the last tables have, by its index there;
+ * OSR_NONE: no switch has.
  */
 static uint32_t find_other(const struct osr_result *last, const struct osr_routing *shown,
 			   const struct osr_held_switch *sw)
@@ -72,7 +72,7 @@ static uint32_t find_other(const struct osr_result *last, const struct osr_routi
 	return OSR_NONE;
 }
 
-/* SL2VL tables that a switch has confirmed, as an engine has them; NULL: there is no memory. */
+/* SL2VL tables that a switch has confirmed, as an engine has them; NULL: no memory. */
 static const osr_sl2vl_t *read_sl2vl(const osm_switch_t *sw, struct osr_arena *scratch)
 {
 	unsigned n = sw->num_ports;

@@ -62,7 +62,7 @@ static void add_tally(char *text, size_t size, const struct tally *tally, const 
 			 tally->n > 1 ? ", ..." : "");
 }
 
-/* What map->to has and map->from lacks. */
+/* Parts of map->to that map->from lacks. */
 static void say_missing(const struct osr_fabric_map *map, const char *what, char *text, size_t size)
 {
 	const struct osr_fabric *fabric = map->to;
@@ -185,7 +185,7 @@ static void history_name(const struct plugin *plugin, char name[OSR_FILE_NAME])
 		 cl_ntoh64(plugin->osm->subn.sm_port_guid));
 }
 
-/* Sweeps of before a restart; what is in the file is shown, and nothing else is made of it. */
+/* Sweeps before a restart: the content of the file is shown, and used for nothing else. */
 static void history_begins(struct plugin *plugin)
 {
 	struct history *history = plugin->history;

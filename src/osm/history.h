@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * history.h - the last sweeps, for `osmroutes status --log`: when, why, what had changed, what came of it.
+ * history.h - the last sweeps, for `osmroutes status --log`: when, why, what had changed, with
+ * which outcome.
  *
- * The list outlives opensm, in OpenSM's cache directory. A sweep that finds what the one before it found is counted
- * there, and no entry of its own.
+ * The list outlives opensm, in OpenSM's cache directory. A sweep with the same findings as the
+ * previous one is counted there, and has no entry of its own.
  */
 #ifndef OSR_OSM_HISTORY_H
 #define OSR_OSM_HISTORY_H

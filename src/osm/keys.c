@@ -35,7 +35,7 @@ struct keys {
 	atomic_bool lost;     /* an engine that is not ours routes */
 	atomic_llong rest;    /* ns of keys_now(): no sweep is asked for before */
 	bool laid;            /* of the sweep thread */
-	/* The same: what keys have cost the sweep, waiting included, and CPU. */
+	/* The same: the time that keys have cost the sweep, waiting included, and CPU. */
 	double lay_ms, lay_cpu_ms;
 
 	/* Of the control thread. */
@@ -137,8 +137,8 @@ static void keys_path(const struct plugin *plugin, char *path, size_t size)
 }
 
 /*
- * The directory of sockets is often made anew when a machine starts; bind() says what is wrong with
- * it.
+ * The directory of sockets is often created again when a machine starts; bind() says if something
+ * is wrong with it.
  */
 static void keys_make_dir(const char *path)
 {
@@ -169,7 +169,7 @@ static bool keys_serve(struct plugin *plugin)
 			    .max_keys = 256,
 			    .max_pairs = 1u << 20,
 			    .choice = (enum osr_key_choice)values->num[OPT_KEY_CHOICE],
-			    /* A number of before a restart is nobody's. */
+			    /* A number given before a restart belongs to nobody. */
 			    .first_id = (uint32_t)time(NULL) },
 		.not_master = keys_not_master,
 		.turn = keys_turn,
@@ -224,7 +224,7 @@ static void keys_sweep_over(struct plugin *plugin)
 		osr_control_wake(plugin->keys->control);
 }
 
-/* The switches have their tables; where we route they are those of the last osr_keys_lay(). */
+/* The switches have their tables; where we route they are the tables of the last osr_keys_lay(). */
 static void keys_sent(struct plugin *plugin)
 {
 	bool ours = osr_ctx_of(plugin, plugin->osm->routing_engine_used);
@@ -265,7 +265,7 @@ void osr_keys_fabric(struct plugin *plugin, const struct osr_fabric *fabric)
 	osr_control_unlock(plugin->keys->control);
 }
 
-/* The entries that are wanted now, over the base, and what the checker says. */
+/* The wanted entries over the base routing, and the checker's verdict. */
 static enum osr_status keys_lay(struct osr_sched *sched, struct sweep_slot *slot,
 				struct osr_arena *scratch, struct osr_diag *diag)
 {
@@ -320,7 +320,7 @@ void osr_keys_lay(struct plugin *plugin, struct sweep_slot *slot, struct osr_are
 	plugin->keys->lay_cpu_ms = osr_clock_ms(CLOCK_THREAD_CPUTIME_ID) * 1e-3 * -1e3;
 	sched = osr_control_lock(plugin->keys->control);
 	st = osr_sched_fabric(sched, &slot->result.fabric, &diag);
-	/* Those that wait go first, then all: the base routing alone is always right. */
+	/* Waiting requests go first, then all: the base routing alone is always right. */
 	while (!st && keys_lay(sched, slot, scratch, &diag)) {
 		uint32_t n = osr_sched_refuse(sched, diag.text);
 
@@ -348,7 +348,10 @@ static bool lay_over_base(struct sweep *sweep)
 	enum osr_status st;
 
 	before.routing = *osr_shown(slot);
-	/* What the switches have is compared with what they get, so it lives a little longer. */
+	/*
+	 * The present tables of the switches are compared with the new ones, so they live a little
+	 * longer.
+	 */
 	slot->keys_arena = (struct osr_arena){ 0 };
 	slot->verdict = slot->base_verdict;
 	sweep->ms_route = osr_sweep_clock_ms();
@@ -378,7 +381,7 @@ static bool lay_over_base(struct sweep *sweep)
 	return !st;
 }
 
-/* The subnet must be what it was when the base was routed; then the base stays, byte for byte. */
+/* The subnet must be unchanged since the base was routed; then the base stays, byte for byte. */
 bool osr_keys_sweep(struct sweep *sweep)
 {
 	struct engine_ctx *ctx = sweep->ctx;

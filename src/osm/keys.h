@@ -30,12 +30,12 @@ struct sweep_slot;
  * has_keys are the outcome, checked. Keys whose entries cannot be used are withdrawn.
  */
 void osr_keys_lay(struct plugin *plugin, struct sweep_slot *slot, struct osr_arena *scratch);
-/* OpenSM goes on with the tables it has: what did the fabric's change do to the keys? */
+/* OpenSM goes on with its present tables: did the change of the fabric affect the keys? */
 void osr_keys_fabric(struct plugin *plugin, const struct osr_fabric *fabric);
 
 /*
- * Sets what the socket answers about the subnet manager, and takes ownership of it. plugin->keys is
- * set.
+ * Sets the answers of the socket about the subnet manager, and takes ownership of them.
+ * plugin->keys is set.
  */
 void osr_keys_tell(struct plugin *plugin, json_t *sm);
 

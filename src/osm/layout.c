@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * The layout guard. What can be known when plugins are created: OpenSM has set up everything but
- * the performance manager, congestion control and the routing engines. Its components point at each
- * other, an empty map points at itself, and OpenSM writes options as they are seen here.
+ * The layout guard: everything that can be verified when plugins are created. OpenSM has set up
+ * everything but the performance manager, congestion control and the routing engines. Its
+ * components point at each other, an empty map points at itself, and OpenSM writes options through
+ * the same structs as here.
  */
 #include "layout.h"
 
@@ -19,8 +20,8 @@
 #define AT(member) offsetof(struct osm_opensm, member)
 
 /*
- * What a member must point at, in the order of their offsets: one at each end of every structure
- * that is looked into. OpenSM's options come after sm_guid_tbl.
+ * The targets of pointers, in the order of the members' offsets: one at each end of every structure
+ * that is read. OpenSM's options come after sm_guid_tbl.
  */
 static const struct anchor {
 	const char *name;

@@ -11,7 +11,7 @@
 
 void osr_log_flush(struct osm_opensm *osm)
 {
-	/* OpenSM may be opening the file anew (SIGUSR1). */
+	/* OpenSM may be reopening the file (SIGUSR1). */
 	cl_spinlock_acquire(&osm->log.lock);
 	if (osm->log.out_port)
 		fflush(osm->log.out_port);
@@ -59,7 +59,7 @@ void osr_log(struct osm_opensm *osm, osm_log_level_t level, const char *fmt, ...
 		while (i < plugin->warnings.n &&
 		       strcmp(plugin->warnings.line[i].text, now.text) != 0)
 			i++;
-		/* What is said again is the last one again; else the oldest makes room. */
+		/* A repeated text becomes the newest one; otherwise the oldest makes room. */
 		if (i == plugin->warnings.n && plugin->warnings.n < MAX_WARNINGS)
 			plugin->warnings.n++;
 		else if (i == plugin->warnings.n)

@@ -181,9 +181,7 @@ static void add_member(struct tree *tree, const osm_port_t *port)
 	}
 }
 
-/*
- * Joins a switch and its parent; false: the link between them is no longer the one that was routed.
- */
+/* Joins a switch and its parent; false: the link between them has changed since it was routed. */
 static bool join(struct tree *tree, uint32_t s)
 {
 	uint32_t c = tree->parent[s], ends[2] = { s, tree->fabric->chan_dst[c] };
@@ -261,9 +259,9 @@ ib_api_status_t osr_mcast_build_stree(void *context, osm_mgrp_box_t *box)
 	tree.fabric = &tree.slot->result.fabric;
 	tree.parent = tree.slot->mc_parent;
 	/*
-	 * OpenSM sends a switch no block of multicast tables in which it has never set a bit, so
-	 * one that comes back with tables of another SM, or of before a restart, would keep them:
-	 * every switch gets the block of every group.
+	 * OpenSM sends a switch no block of multicast tables in which it has never set a bit. A
+	 * switch that comes back with tables of another SM, or from before a restart, would keep
+	 * them. So every switch gets the block of every group.
 	 */
 	block = (int16_t)((tree.mlid - IB_LID_MCAST_START_HO) / IB_MCAST_BLOCK_SIZE);
 	for (osm_switch_t *sw = osr_switches(subn); sw; sw = osr_after(subn, sw)) {

@@ -13,12 +13,12 @@ struct sweep_slot;
 /* SLs of the groups that exist and of the partitions, as a bit per SL; *most_used of them. */
 uint16_t osr_mcast_sls(const struct osm_opensm *osm, uint8_t *most_used);
 /*
- * What mcast_build_stree needs, allocated with the result so that it need not allocate. OSR_OK also
+ * Memory for mcast_build_stree, allocated with the result so that it need not allocate. OSR_OK also
  * if the engine leaves multicast to OpenSM.
  */
 enum osr_status osr_mcast_prepare(struct sweep_slot *slot, struct osr_diag *diag);
 /*
- * With the exclusive lock: OpenSM's tables become once more what it has sent, of all groups but
+ * With the exclusive lock: OpenSM's tables are again the ones that it has sent, for all groups but
  * those whose members have changed since.
  */
 void osr_mcast_again(struct engine_ctx *ctx);

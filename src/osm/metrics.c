@@ -268,7 +268,7 @@ static json_t *head_json(const struct plugin *plugin)
 }
 
 /*
- * What came of a sweep, in words and milliseconds: metrics->sweep, with its numbers if its tables
+ * The outcome of a sweep, in words and milliseconds: metrics->sweep, with its numbers if its tables
  * were checked.
  */
 static void note_sweep(const struct sweep *sweep, enum outcome outcome, struct metrics *metrics)
@@ -365,7 +365,7 @@ static json_t *count_sweeps(const struct plugin *plugin)
 	return sweeps;
 }
 
-/* The last sweep, with what happens beside sweeps, for another thread to keep; NULL: no memory. */
+/* The last sweep, with events beside sweeps, for another thread to keep; NULL: no memory. */
 static json_t *metrics_root(const struct plugin *plugin)
 {
 	struct metrics *metrics = plugin->metrics;
@@ -584,7 +584,7 @@ void osr_metrics_note(const struct sweep *sweep, enum outcome outcome)
 	pthread_mutex_unlock(&metrics->mutex);
 }
 
-/* For the socket, and once more for the files if what they say is not true any more. */
+/* For the socket, and once more for the files if they are not true any more. */
 static void metrics_over(struct plugin *plugin)
 {
 	struct metrics *metrics = plugin->metrics;

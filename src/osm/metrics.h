@@ -14,8 +14,8 @@
 #include "sweep.h"
 
 /*
- * What has come of a sweep: counted, kept for the files and the socket, and in the log as one line
- * of JSON.
+ * The outcome of a sweep: counted, kept for the files and the socket, and in the log as one line of
+ * JSON.
  */
 void osr_metrics_note(const struct sweep *sweep, enum outcome outcome);
 /* A number that is known later. */

@@ -219,7 +219,7 @@ static void take_over(struct plugin *plugin, struct osm_routing_engine *re, cons
 		name, *plugin->options.config ? plugin->options.config : OSR_DEFAULT_CONFIG);
 }
 
-/* Engines as a feature: those that are there, and what each has to do between sweeps. */
+/* Engines as a feature: the registered engines, and their work between sweeps. */
 static void engines_begin(struct plugin *plugin)
 {
 	/* Looked at once, when OpenSM has made the list. */
@@ -264,7 +264,7 @@ static void engines_sent(struct plugin *plugin)
 	}
 }
 
-/* What the next sweep would have to do before it can route: there is time now. */
+/* Work that the next sweep would have to do before it can route: there is time now. */
 static void engines_over(struct plugin *plugin)
 {
 	for (struct engine_ctx *ctx = plugin->contexts; ctx; ctx = ctx->next)

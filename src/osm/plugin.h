@@ -34,12 +34,12 @@ struct plugin;
 
 /* Features ------------------------------------------------------------------------------------- */
 
-/* What happens to them, in OpenSM's sweep thread without a lock, in the order of a sweep. */
+/* Events of features, in OpenSM's sweep thread without a lock, in the order of a sweep. */
 enum feature_event {
 	ON_SWEEP_BEGINS, /* one with a discovery */
 	ON_DISCOVERED,   /* and before it routes */
-	ON_ROUTED,       /* the switches have what OpenSM has sent */
-	ON_TABLES_SENT,  /* and what was sent from here */
+	ON_ROUTED,       /* the switches have the tables that OpenSM has sent */
+	ON_TABLES_SENT,  /* and the tables sent from here */
 	ON_SWEEP_OVER,   /* plugin.up: well */
 	ON_CLOSE,        /* in the reverse order, of those that have their state */
 	N_FEATURE_EVENTS,
@@ -47,8 +47,8 @@ enum feature_event {
 
 struct feature {
 	/*
-	 * What it keeps: bytes, all 0, and the pointer of struct plugin to them, from before open()
-	 * until after ON_CLOSE.
+	 * The state of the feature: bytes, all 0, and the pointer of struct plugin to them, from
+	 * before open() until after ON_CLOSE.
 	 */
 	size_t size, state;
 	bool (*open)(struct plugin *p); /* while OpenSM loads the plugin; false: no memory */
@@ -74,13 +74,13 @@ void osr_log_flush(struct osm_opensm *osm);
 /* The last lines at the level of errors, [{"time", "text"}], oldest first; NULL without memory. */
 json_t *osr_warnings(const struct plugin *plugin);
 /*
- * What a node is called in the log, with its GUID if another one is called so. Under OpenSM's lock;
- * O(nodes).
+ * The name of a node in the log, with its GUID if another node has the same name. Under OpenSM's
+ * lock; O(nodes).
  */
 #define OSR_NODE_NAME 96
 const char *osr_node_name(struct osm_opensm *osm, const osm_node_t *node, char *buf, size_t size);
 
-/* The level of what is said besides the one line of a sweep: option log_details. */
+/* The level of messages besides the one line of a sweep: option log_details. */
 osm_log_level_t osr_log_details(const struct plugin *plugin);
 
 /* sweep.c -------------------------------------------------------------------------------------- */
@@ -98,8 +98,8 @@ struct sweep_slot {
 	uint8_t budget;      /* lanes that could be used */
 	struct qos_tables qos;
 	/*
-	 * With the entries of routing keys laid over: what the switches get. `result` stays the
-	 * base, `verdict` and `digest` are of what they get.
+	 * With the entries of routing keys laid over: the tables that switches get. `result` stays
+	 * the base; `verdict` and `digest` are of the tables that switches get.
 	 */
 	bool has_keys;
 	struct osr_arena keys_arena; /* of `keyed` */
@@ -116,21 +116,21 @@ struct sweep_slot {
 	uint32_t *mc_below;
 };
 
-/* What the switches get. */
+/* The tables that switches get. */
 static inline const struct osr_routing *osr_shown(const struct sweep_slot *slot)
 {
 	return slot->has_keys ? &slot->keyed : &slot->result.routing;
 }
 
 int osr_sweep_callback(void *context);
-/* What this sweep would have to do first; without OpenSM's lock, in the thread that sweeps. */
+/* Work that this sweep would have to do first; without OpenSM's lock, in the thread that sweeps. */
 void osr_sweep_prepare(struct engine_ctx *ctx);
-/* OpenSM reused its unicast cache instead of calling us: check what it programmed. */
+/* OpenSM reused its unicast cache instead of calling us: check the tables that it programmed. */
 void osr_sweep_cached(struct engine_ctx *ctx);
 
 /* plugin.c ------------------------------------------------------------------------------------- */
 
-/* What came of a sweep. */
+/* The outcome of a sweep. */
 enum outcome {
 	OUTCOME_ROUTED, /* new tables, checked */
 	OUTCOME_KEYS,   /* the base of the sweep before, other routing keys over it, checked */
@@ -186,12 +186,9 @@ struct plugin {
 	struct engine_ctx *contexts;
 	const struct osm_routing_engine *router; /* which routed last, or NULL */
 	time_t router_since;                     /* 0: none has yet */
-	/*
-	 * No discovery is under way, and the last one ended well: switches hold what they were
-	 * sent.
-	 */
+	/* No discovery is under way, and the last one ended well: switches hold their tables. */
 	bool up;
-	/* What features keep, each in its own file. */
+	/* The states of features, each in its own file. */
 	struct confirm *confirm;
 	struct keys *keys; /* NULL: there are none */
 	struct history *history;
@@ -214,12 +211,12 @@ enum lock_kind { LOCK_SHARED, LOCK_ALONE };
  */
 bool osr_lock(struct osm_opensm *osm, enum lock_kind kind);
 /*
- * Without a lock, in the thread that sweeps: until OpenSM has an answer, or none, to all that is
- * under way. false: opensm ends, and there may be no answers.
+ * Without a lock, in the thread that sweeps: waits until OpenSM has an answer, or a timeout, for
+ * everything under way. false: opensm ends, and there may be no answers.
  */
 bool osr_wait_for_answers(struct osm_opensm *osm);
 
-/* What OpenSM is instead of the master of the fabric, now; NULL: that. From any thread. */
+/* The present state of OpenSM; NULL: it is the master of the fabric. From any thread. */
 const char *osr_not_master(const struct plugin *plugin);
 /* Is another one the master? Otherwise OpenSM is, or is about to find out. */
 bool osr_on_standby(const struct plugin *plugin);
@@ -231,7 +228,7 @@ struct plugin *osr_plugin_of(const struct osm_opensm *osm);
 /* Ours for this entry of OpenSM's list, or NULL. */
 struct engine_ctx *osr_ctx_of(const struct plugin *plugin, const struct osm_routing_engine *re);
 
-/* What the next sweep starts from, or NULL. */
+/* The result from which the next sweep starts, or NULL. */
 static inline const struct osr_result *osr_before(const struct engine_ctx *ctx)
 {
 	const struct sweep_slot *slot = ctx->current ? ctx->current : ctx->stored;

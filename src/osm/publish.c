@@ -27,7 +27,7 @@
 
 #define TILE 64
 
-/* What they have. Packets that are on their way through a drained switch still find it. */
+/* The present tables. Packets on their way through a drained switch still find it. */
 static void publish_same(osm_switch_t *const *sw, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -56,8 +56,8 @@ static void publish_all(const struct osr_fabric *fabric, const struct osr_routin
 }
 
 /*
- * The first round: what switches have, without the entries that are withdrawn; the new entries
- * where no old table leads.
+ * The first round: the present tables without the withdrawn entries, and the new entries where no
+ * old table leads.
  */
 static void publish_first_round(const struct osr_fabric *fabric, const struct osr_routing *routing,
 				const struct snapshot *snap)
@@ -225,7 +225,7 @@ enum osr_status osr_publish(struct sweep *sweep)
 
 /* Two rounds ----------------------------------------------------------------------------------- */
 
-/* Has every switch what OpenSM holds for it, and is it sent the difference only? */
+/* Do all switches hold OpenSM's copy of their tables, and are they sent the difference only? */
 bool osr_rounds_may(const struct sweep *sweep)
 {
 	const struct engine_ctx *ctx = sweep->ctx;
@@ -294,7 +294,7 @@ uint32_t osr_rounds_finish(struct plugin *plugin)
 			sw[s]->need_update = marks[s];
 		plugin->second_round = NULL;
 	} else {
-		/* The next sweep sends what is missing, and knows that it is. */
+		/* The next sweep sends the missing tables, and knows that they are missing. */
 		plugin->osm->subn.subnet_initialization_error = TRUE;
 	}
 	cl_plock_release(&plugin->osm->lock);

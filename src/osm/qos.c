@@ -99,9 +99,9 @@ void osr_qos_tables(const struct osm_opensm *osm, const struct snapshot *snap,
 /* SL2VL and VLArb ------------------------------------------------------------------------------ */
 
 /*
- * A mask of the VLs that a port is left with. The link manager lowers the operational VLs to the
- * smaller VLCap of both ends, capped by max_op_vls, but only after SL2VL, which OpenSM masks by
- * what it has read.
+ * A mask of the VLs left to a port. The link manager lowers the operational VLs to the smaller
+ * VLCap of both ends, capped by max_op_vls, but only after SL2VL, which OpenSM masks by the value
+ * that it has read.
  */
 static uint8_t coming_vls(const struct osm_opensm *osm, const osm_physp_t *osm_physp)
 {
@@ -163,8 +163,8 @@ static void update_sl2vl(void *context, osm_physp_t *osm_physp, uint8_t in, uint
 		uint32_t s = osr_fabric_switch_by_guid(fabric, osr_guid(osm_physp->p_node));
 
 		/*
-		 * A switch that is left out keeps its table; one that came after routing has
-		 * OpenSM's until the next sweep.
+		 * A switch that is left out keeps its table; a switch that came after routing has
+		 * OpenSM's table until the next sweep.
 		 */
 		if (s == OSR_NONE && osr_upkeep_out(ctx->plugin, osr_guid(osm_physp->p_node), 0))
 			held = osr_slvl_confirmed(osm_physp->p_node->sw, in, out);
@@ -258,8 +258,8 @@ static unsigned vlarb_spare(const ib_vl_arb_element_t *entry, uint16_t seen, uin
 }
 
 /*
- * The first block of low priority: VLs that are wanted and have no weight, there or `elsewhere`,
- * get an entry. Those for which there is none are the answer.
+ * The first block of low priority: wanted VLs without a weight, there or `elsewhere`, get an entry.
+ * Returns the VLs for which no entry is left.
  */
 static uint16_t vlarb_serve(ib_vl_arb_table_t *block, unsigned n, uint8_t mask, uint16_t wanted,
 			    uint16_t elsewhere)
@@ -533,9 +533,9 @@ uint16_t osr_spread_sls(const struct sweep *sweep)
 }
 
 /*
- * The partition's or QoS level's SL (the hint) wherever every SL is safe, or if there are none SLs
- * of all VLs; ours otherwise. LIDs that came after the last routing (unicast cache) are unknown
- * here and keep the hint.
+ * The SL of the partition or QoS level (the hint) if every SL is safe, or without a hint SLs of all
+ * VLs; ours otherwise. LIDs that came after the last routing (unicast cache) are unknown here and
+ * keep the hint.
  */
 uint8_t osr_path_sl(void *context, uint8_t hint, const ib_net16_t slid, const ib_net16_t dlid)
 {
@@ -567,8 +567,8 @@ uint8_t osr_path_sl(void *context, uint8_t hint, const ib_net16_t slid, const ib
 }
 
 /*
- * By an engine's own tables multicast may change its lane on the way. The one lane it keeps to, on
- * every link of the spanning order; else OSR_MIXED_VLS, which is never among those that are proven.
+ * With an engine's own tables multicast may change its lane on the way. Returns the lane that it
+ * keeps on every link of the spanning order; else OSR_MIXED_VLS, which is never proven.
  */
 uint8_t osr_mcast_vl(const struct osm_opensm *osm, const struct sweep_slot *slot, uint8_t sl)
 {

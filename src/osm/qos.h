@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * qos.h - service levels and virtual lanes: what OpenSM is configured to, and what ports and paths
- * get.
+ * qos.h - service levels and virtual lanes: OpenSM's configuration of them, and the ones that ports
+ * and paths get.
  */
 #ifndef OSR_OSM_QOS_H
 #define OSR_OSM_QOS_H
@@ -79,14 +79,15 @@ uint16_t osr_mute_sls(const struct sweep *sweep);
  */
 uint16_t osr_chosen_sls(const struct osm_opensm *osm);
 /*
- * SLs with which path records take turns where any is safe, one for each VL; 0: they have that of
- * the hint. With the option spread_sls, and only if the administrator has chosen none.
+ * SLs with which path records take turns where any SL is safe, one for each VL; 0: path records
+ * have the SL of the hint. With the option spread_sls, and only if the administrator has chosen no
+ * SL.
  */
 uint16_t osr_spread_sls(const struct sweep *sweep);
 
 /*
- * What a port gets, of a switch from an input port, with a current result, as osm_qos.c sends it:
- * its option, what the engine changes, and no VL that the port does not have.
+ * The SL2VL table of a port, of a switch from an input port, with a current result, as osm_qos.c
+ * sends it: its option, the engine's changes, and no VL that the port does not have.
  */
 uint64_t osr_qos_table(const struct engine_ctx *ctx, osm_physp_t *osm_physp, uint8_t in);
 /* The same of a block of VL arbitration: how many entries; 0: the port is sent none. */
@@ -95,7 +96,10 @@ unsigned osr_qos_vlarb(const struct engine_ctx *ctx, osm_physp_t *osm_physp, uin
 
 /* Puts update_sl2vl and update_vlarb into an entry of ours. */
 void osr_qos_install(struct osm_routing_engine *re, const osm_subn_opt_t *opt);
-/* For the current result: says what they are going to do, and if they come and go lets them. */
+/*
+ * For the current result: says which tables engines of their own will send, and allows the change
+ * if they come or go.
+ */
 void osr_qos_renew(struct engine_ctx *ctx);
 
 uint8_t osr_path_sl(void *context, uint8_t hint, const ib_net16_t slid, const ib_net16_t dlid);

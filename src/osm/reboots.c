@@ -67,8 +67,8 @@ static void reboots_find(struct plugin *plugin)
 	if (!osr_lock(plugin->osm, LOCK_ALONE))
 		return;
 	/*
-	 * OpenSM then sends what it sends, and slvl.c the rest. The next discovery finds this mark
-	 * anew.
+	 * OpenSM then sends its tables, and slvl.c the rest. The next discovery finds this mark
+	 * again.
 	 */
 	for (osm_switch_t *sw = osr_switches(subn); sw; sw = osr_after(subn, sw))
 		if (may_have_restarted(reboots, sw))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * What OpenSM's unicast cache has programmed, with the certificate of the last checked tables
- * (core/data/carry.h).
+ * The tables that OpenSM's unicast cache has programmed, with the certificate of the last checked
+ * tables (core/data/carry.h).
  */
 #include <osmroutes/each.h>
 

@@ -30,7 +30,7 @@ struct slvl_mad {
 	uint8_t phase;
 };
 
-/* What one switch with SL2VL tables is sent. */
+/* The SL2VL tables to send to one switch. */
 struct slvl_plan {
 	ib_net64_t guid;
 	struct slvl_mad *mads;
@@ -41,13 +41,13 @@ struct slvl_plan {
 struct slvl_matrix {
 	const struct engine_ctx *ctx;
 	osm_switch_t *sw;
-	uint32_t width, widest; /* of this switch; of all that were there in the beginning */
+	uint32_t width, widest; /* of this switch; of all that existed in the beginning */
 	uint64_t *want, *held;
 	bool *cared; /* both ports are there */
 	uint32_t n_cared, n_differ;
 	bool wildcards, phases; /* phases: some MAD is a wildcard */
 	bool asks;              /* tables are read back */
-	bool suspects;          /* switches that are sent something did not hold what they got */
+	bool suspects;          /* switches that are sent tables did not hold theirs */
 	struct slvl_mad *mads;  /* [width * width + width + 1] */
 	uint32_t n_mads;
 };
@@ -61,14 +61,14 @@ struct slvl {
 	bool sent;               /* the MADs are on their way */
 	uint32_t turn;           /* goes around the pairs that are read back */
 	uint64_t n_sent, n_read; /* MADs of the last sweep */
-	uint64_t n_refused;      /* pairs of ports whose table is not what it should be */
+	uint64_t n_refused;      /* pairs of ports with a wrong table */
 	struct slvl_matrix matrix;
 };
 
 /* Reading OpenSM's subnet ---------------------------------------------------------------------- */
 
 /*
- * Where is marked what we have seen of an output port: in the table behind those of all input
+ * The place of the mark for an output port that we have seen: the table behind those of all input
  * ports, which OpenSM allocates and leaves alone. NULL: OpenSM has no tables of the port.
  */
 static ib_slvl_table_t *slvl_seen(const osm_switch_t *sw, osm_physp_t *osm_physp)
@@ -144,7 +144,9 @@ static bool slvl_alloc(struct slvl_matrix *matrix, struct plugin *plugin)
 	return !osr_arena_failed(arena, NULL);
 }
 
-/* What this switch holds and is to hold; false: it has no SL2VL tables, or has come since. */
+/*
+ * The present and wanted tables of this switch; false: it has no SL2VL tables, or has come since.
+ */
 static bool slvl_read(struct slvl_matrix *matrix, osm_switch_t *sw)
 {
 	bool esp0 = ib_switch_info_is_enhanced_port0(&sw->switch_info);
@@ -220,10 +222,10 @@ static bool slvl_differs(const struct slvl_matrix *matrix, size_t at)
 }
 
 /*
- * A switch that holds nothing of what it is to hold is first filled with its usual table. Whether a
- * wildcard for all inputs means port 0 as well is not told by all switches alike: that row is sent
- * as if it were not. Then the row of each input port: its usual table by a wildcard and the others
- * by themselves, or what differs.
+ * A switch that holds no wanted table is first filled with its usual table. Switches differ in
+ * whether a wildcard for all inputs includes port 0, so that row is sent as if it did not. Then the
+ * row of each input port: its usual table by a wildcard and the others by themselves, or the tables
+ * that differ.
  */
 static void slvl_plan(struct slvl_matrix *matrix)
 {
@@ -434,9 +436,9 @@ static void slvl_ask(struct slvl_matrix *matrix, size_t at)
 }
 
 /*
- * Of each switch what was sent to it, a pair of each wildcard; if that is more than its ports, a
- * pair for each output port; and one more. Others in every sweep, so that all have their turn. All
- * of a switch that was found out.
+ * Of each switch the tables that were sent to it, a pair of each wildcard; if that is more than its
+ * ports, a pair for each output port; and one more. Others in every sweep, so that all have their
+ * turn. All tables of a switch that did not hold one.
  */
 static void slvl_ask_all(struct slvl_matrix *matrix, struct plugin *plugin)
 {

@@ -51,7 +51,7 @@ struct walk {
 	struct snapshot *snap;
 	enum snapshot_lids lids;
 	osm_switch_t **by_handle;
-	void **priv;                /* what osm_switch.priv held before */
+	void **priv;                /* previous value of osm_switch.priv */
 	uint32_t n_switches, n_all; /* those left out come last in by_handle */
 	struct guid_list cn, io, ignored;
 };
@@ -205,7 +205,7 @@ static uint8_t lesser(uint8_t a, uint8_t b)
 	return a < b ? a : b;
 }
 
-/* Of more kinds than there is room for the last one stands for those that have less. */
+/* If there are more kinds than places, the last place stands for all kinds with fewer. */
 static void note_vlarb(struct walk *walk, const osm_physp_t *osm_physp)
 {
 	const ib_port_info_t *pi = &osm_physp->port_info;
@@ -401,7 +401,9 @@ static void add_port(struct walk *walk, osm_switch_t *sw, uint8_t port)
 		     type == IB_NODE_TYPE_CA ? OSR_ROLE_CA : OSR_ROLE_ROUTER);
 }
 
-/* Each gets a number, lent to OpenSM for the way back; those that are left out come last. */
+/*
+ * Each switch gets a number, lent to OpenSM for the way back; switches that are left out come last.
+ */
 static enum osr_status add_switches(struct walk *walk, struct osr_arena *scratch,
 				    struct osr_diag *diag)
 {
@@ -476,7 +478,7 @@ enum osr_status osr_snapshot(const struct plugin *plugin, enum snapshot_lids lid
 		}
 		report_unfound(&walk, "cn_guid_file", opt->cn_guid_file, &walk.cn);
 		report_unfound(&walk, "io_guid_file", opt->io_guid_file, &walk.io);
-		/* What other plugins left in the switches stays theirs. */
+		/* Values of other plugins in the switches stay theirs. */
 		for (uint32_t h = 0; h < walk.n_all; h++)
 			walk.by_handle[h]->priv = walk.priv[h];
 		st = osr_builder_build(walk.builder, result, fabric, diag);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What is in the file is the business of store/store.h, how it is written that of file.h. */
+/* The content of the file is the business of store/store.h, the writing of file.h. */
 #include "storefile.h"
 
 #include "plugin.h"
@@ -23,7 +23,7 @@ _Static_assert(OSR_STORE_HEAD == OSR_FILE_HEAD, "another head");
 struct store {
 	bool tried;              /* to read it */
 	bool pending;            /* the current result was not stored yet */
-	uint64_t digest;         /* of what was written or read last */
+	uint64_t digest;         /* of the file written or read last */
 	struct osr_arena memory; /* for the next bytes, empty */
 	struct osr_writer *writer;
 };

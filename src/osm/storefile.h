@@ -15,11 +15,11 @@
 struct engine_ctx;
 
 bool osr_store_open(struct engine_ctx *ctx);
-/* What is under way is finished first. */
+/* Writing under way is finished first. */
 void osr_store_close(struct engine_ctx *ctx);
 /* Before the first sweep: ctx->stored, if there is something. */
 void osr_store_load(struct engine_ctx *ctx);
-/* Without a lock: what is due. */
+/* Without a lock: writes the tables that are due. */
 void osr_store_save(struct engine_ctx *ctx);
 /* The current result is not stored yet. */
 void osr_store_due(struct engine_ctx *ctx);

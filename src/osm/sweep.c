@@ -49,7 +49,7 @@ static void slot_clear(struct sweep_slot *slot)
 
 /* Routing -------------------------------------------------------------------------------------- */
 
-/* What the core needs for this sweep; `diag` is where it says what went wrong. */
+/* The core's job for this sweep; `diag` is where it reports errors. */
 static struct osr_job make_job(struct sweep *sweep, struct osr_diag *diag)
 {
 	const struct engine_ctx *ctx = sweep->ctx;
@@ -85,7 +85,7 @@ struct next_text {
 	char text[200];
 };
 
-/* The engine that routes where this one does not, and what is known of those tables. */
+/* The engine that routes where this one does not, and the facts known of its tables. */
 static struct next_text next_engine(const struct sweep *sweep)
 {
 	const struct plugin *plugin = sweep->ctx->plugin;
@@ -107,7 +107,7 @@ static struct next_text next_engine(const struct sweep *sweep)
 	return next_text;
 }
 
-/* The tables of the last sweep in place of those that failed; sweep->diag says what did. */
+/* The tables of the last sweep in place of the failed ones; sweep->diag has the error. */
 static enum osr_status fall_back(struct sweep *sweep, enum osr_status why,
 				 struct osr_arena_mark mark)
 {
@@ -145,7 +145,7 @@ static enum osr_status fall_back(struct sweep *sweep, enum osr_status why,
 
 /* Publishing ----------------------------------------------------------------------------------- */
 
-/* Lanes on which groups of today or tomorrow may run together with the unicast of this result. */
+/* Lanes on which present or future groups may run together with the unicast of this result. */
 static uint32_t proven_mcast_vls(struct sweep *sweep)
 {
 	const struct sweep_slot *slot = sweep->slot;
@@ -206,8 +206,8 @@ static enum osr_status complete(struct sweep *sweep)
 }
 
 /*
- * Stored tables of another fabric, or of one whose LIDs were given out anew: repairs would make
- * tables out of next to nothing.
+ * Stored tables of another fabric, or of one whose LIDs were given out again: repairs would start
+ * from next to nothing.
  */
 static void drop_foreign(struct engine_ctx *ctx, const struct osr_fabric *fabric)
 {
@@ -286,7 +286,7 @@ static enum osr_status sweep(struct sweep *sweep)
 		osr_history_change(sweep, &last.fabric);
 	}
 	osr_sweep_report(sweep, osr_before(ctx) ? &last : NULL);
-	/* The result becomes the one that path_sl, QoS and multicast look at. */
+	/* The result becomes the one that path_sl, QoS and multicast read. */
 	ctx->current = slot;
 	ctx->plugin->second_round = sweep->in_rounds ? ctx : NULL;
 	ctx->stored = NULL;
@@ -331,7 +331,7 @@ static bool answer_again(struct sweep *sweep)
 
 	if (!ctx->current)
 		return false;
-	/* All that this sweep has taken, and what is kept for this. */
+	/* The time that this sweep has taken, and the results kept for it. */
 	slot_clear(sweep->slot);
 	osr_arena_free(&sweep->slot->arena);
 	osr_arena_free(&sweep->scratch);
@@ -356,10 +356,7 @@ static bool answer_again(struct sweep *sweep)
 	return true;
 }
 
-/*
- * Tables that OpenSM took from its unicast cache, instead of calling us: what it programmed is
- * checked.
- */
+/* Checks the tables that OpenSM programmed from its unicast cache instead of calling us. */
 static enum osr_status check_cached(struct sweep *sweep, enum snapshot_lids lids,
 				    struct osr_diag *diag)
 {
@@ -394,9 +391,9 @@ static enum osr_status check_cached(struct sweep *sweep, enum snapshot_lids lids
 
 /*
  * OpenSM keeps its cache when a leaf switch is gone. On a tree that leaf may have been the way from
- * one top switch to another, which matters to nobody; a lost way to a CA does. So what fails as a
- * whole is checked once more for the LIDs of CAs and routers, and only if these fail, too, OpenSM
- * is made to route.
+ * one top switch to another, which matters to nobody; a lost way to a CA does. So tables that fail
+ * as a whole are checked once more for the LIDs of CAs and routers, and only if these fail, too,
+ * OpenSM is made to route.
  */
 static void check_all_cached(struct sweep *sweep)
 {
@@ -477,8 +474,8 @@ static bool slot_in_use(const struct engine_ctx *ctx, const struct sweep_slot *s
 #define RESERVE_LEAST ((size_t)1024 * 1024)
 
 /*
- * For answer_again(): the fabric read once more, and what it is made of meanwhile. As much as ever
- * before.
+ * For answer_again(): memory to read the fabric once more and to make the interim data; the most
+ * ever used.
  */
 static void keep_reserve(const struct sweep *sweep)
 {

@@ -49,8 +49,8 @@ enum osr_status osr_snapshot(const struct plugin *plugin, enum snapshot_lids lid
 
 struct sweep;
 /*
- * Is the subnet what it was when ctx->current was routed, so that the engine would be asked the
- * same question? Then sweep->snap is of it.
+ * Is the subnet unchanged since ctx->current was routed, so that the engine would be asked the same
+ * question? Then sweep->snap is of it.
  */
 bool osr_sweep_unchanged(struct sweep *sweep);
 
@@ -66,16 +66,16 @@ struct sweep {
 	uint64_t n_entries, n_changed;
 	uint64_t efi_bound, efi_all_bound; /* osr_bound_load() of first LIDs, and of all */
 	size_t fabric_size;                /* bytes of the fabric that was read */
-	struct osr_fabric standing;        /* with what is left out */
+	struct osr_fabric standing;        /* with the parts that are left out */
 	struct osr_held held;
 	const char *cause;   /* history.h */
 	char change[400];    /* of the fabric, since the last tables */
-	const char *history; /* why what switches hold is not known, or NULL */
+	const char *history; /* why the tables of switches are unknown, or NULL */
 	char history_text[160];
 	bool reused;
 	bool refused;   /* by the check: a re-route, which a full route has replaced */
 	bool in_rounds; /* the tables go out in two rounds */
-	bool keys_only; /* the base routing is that of the sweep before */
+	bool keys_only; /* the base routing is the previous sweep's */
 };
 
 static inline double osr_sweep_clock_ms(void)
@@ -86,7 +86,7 @@ static inline double osr_sweep_clock_ms(void)
 /* held.c --------------------------------------------------------------------------------------- */
 
 /*
- * What switches hold before this sweep: sweep->held, on the fabric of all that stands, or
+ * The tables of switches before this sweep: sweep->held, on the whole standing fabric, or
  * sweep->history. With OpenSM's lock.
  */
 void osr_tell_held(struct sweep *sweep, const struct osr_fabric *standing);
@@ -100,7 +100,7 @@ void osr_tell_held(struct sweep *sweep, const struct osr_fabric *standing);
 enum osr_status osr_publish(struct sweep *sweep);
 /*
  * With log flag ROUTING, beside OpenSM's dumps, which lack them: the SLs of path records
- * (io/pathsl.h). routing = NULL: other tables than ours are in use, and the file of earlier goes.
+ * (io/pathsl.h). routing = NULL: other tables than ours are in use, and the previous file goes.
  */
 void osr_publish_path_sl(struct osm_opensm *osm, const struct osr_fabric *fabric,
 			 const struct osr_routing *routing);
@@ -112,14 +112,14 @@ bool osr_rounds_may(const struct sweep *sweep);
  * sends the second one, if there is one, and waits for it. How many blocks.
  */
 uint32_t osr_rounds_finish(struct plugin *plugin);
-/* Blocks of all switches that differ from what they have; with a lock. */
+/* Blocks of all switches that differ from the present ones; with a lock. */
 uint32_t osr_rounds_blocks(struct osm_opensm *osm);
 
 /* reuse.c */
 
 /*
  * The LFTs that OpenSM has programmed from its unicast cache, with the SLs and the certificate of
- * `old`: what is on the switches now, to be checked.
+ * `old`: the tables now on the switches, to be checked.
  */
 enum osr_status osr_reuse_cached(const struct osr_result *old, const struct osr_fabric *fabric,
 				 const struct snapshot *snap, struct osr_arena *result,
@@ -128,13 +128,13 @@ enum osr_status osr_reuse_cached(const struct osr_result *old, const struct osr_
 
 /* sweep_report.c ------------------------------------------------------------------------------- */
 
-/* What is left out of the fabric, a new budget of lanes, parts that cannot reach each other. */
+/* The parts left out of the fabric, a new budget of lanes, parts that cannot reach each other. */
 void osr_report_fabric(const struct sweep *sweep);
 /* "; proven: reachable, deadlock-free; not proven: any SL" */
 void osr_proven_text(const struct sweep *sweep, char *text, size_t size);
-/* The same, as long as all nodes hold what they were sent. */
+/* The same, while all nodes hold their tables. */
 void osr_claims_text(const struct sweep *sweep, char *text, size_t size);
-/* The line in the log; `before` is what the switches had, NULL: nothing of ours. */
+/* The line in the log; `before` is the previous result on the switches, NULL: not ours. */
 void osr_sweep_report(struct sweep *sweep, const struct osr_result *before);
 /* Can no mixture of old and new tables deadlock, in the order in which they go out? */
 bool osr_transition_is_free(const struct sweep *sweep);

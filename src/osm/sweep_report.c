@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the log and the metrics say of a sweep. */
+/* The log's and the metrics' account of a sweep. */
 #include "sweep.h"
 
 #include <osmroutes/bound.h>
@@ -228,7 +228,7 @@ static void report_gaps(const struct sweep *sweep)
 		return;
 	}
 	if (!osr_is_any_sl(routing, proven)) {
-		/* What lanes by turn would cost, where that is known. */
+		/* The cost of lanes by turn, if known. */
 		if (any_sl->known)
 			snprintf(cost, sizeof(cost),
 				 "any_sl = on would cover them, with %u of %" PRIu64

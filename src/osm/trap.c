@@ -74,7 +74,7 @@ bool osr_traps_were_settled(const struct plugin *plugin)
 	return plugin->traps->was_up;
 }
 
-/* Takes one switch that has not been asked yet out of the list; false: there is none. */
+/* Takes one unasked switch out of the list; false: all have been asked. */
 static bool next_trap(struct passage *passage, ib_net64_t *guid)
 {
 	struct traps *traps = passage->plugin->traps;
@@ -128,7 +128,7 @@ static const osm_dr_path_t *path_to(const struct osm_opensm *osm, const osm_swit
 		       : NULL;
 }
 
-/* By the neighbour that is closest to the SM of those that are reached; false: none is. */
+/* By the neighbour closest to the SM among those reached; false: no neighbour is reached. */
 static bool find_path(const struct osm_opensm *osm, const osm_switch_t *sw, osm_dr_path_t *path)
 {
 	bool found = false;
@@ -174,7 +174,7 @@ static bool renew_paths(struct passage *passage)
 			}
 			better = true;
 			/*
-			 * Every port of the switch, and what hangs on it, is now reached by this
+			 * Every port of the switch, and every node on it, is now reached by this
 			 * path.
 			 */
 			for (unsigned port = 0; port < sw->num_ports; port++) {
@@ -295,7 +295,7 @@ static bool trap_ask_switch(struct passage *passage, ib_net64_t guid, unsigned f
 	    !osr_lock(passage->osm, LOCK_ALONE))
 		return false;
 	/*
-	 * Every port is looked at even if one is not what was expected: none keeps the mark of a
+	 * Every port is looked at even if one has an unexpected state: no port keeps the mark of a
 	 * question.
 	 */
 	sw = switch_of_port(passage->osm, guid);
@@ -322,10 +322,10 @@ static bool trap_route(struct passage *passage, struct osm_routing_engine *re)
 	if (!osr_lock(passage->osm, LOCK_ALONE))
 		return false;
 	/*
-	 * Between sweeps every switch has what OpenSM holds for it, or the last sweep would not
-	 * have ended well; so only what differs is sent. The discovery that follows sets
-	 * need_update for all anew, and sends all blocks to a switch that turns out to have been
-	 * reset.
+	 * Between sweeps every switch holds OpenSM's copy of its tables, or the last sweep would
+	 * not have ended well; so only differences are sent. The discovery that follows sets
+	 * need_update for all switches again, and sends all blocks to a switch that turns out to
+	 * have been reset.
 	 */
 	n = cl_ptr_vector_get_size(&subn->port_lid_tbl);
 	for (osm_switch_t *sw = osr_switches(subn); routed && sw; sw = osr_after(subn, sw)) {
@@ -413,7 +413,7 @@ static bool pass(struct passage *passage, struct engine_ctx *ctx)
 	return true;
 }
 
-/* A sweep begins: what is known to be lost is routed around first. */
+/* A sweep begins: known losses are routed around first. */
 static void traps_route(struct plugin *plugin)
 {
 	const osm_subn_t *subn = &plugin->osm->subn;

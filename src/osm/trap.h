@@ -22,8 +22,8 @@ struct plugin;
 /* OpenSM's event, from any thread, with the shared lock held. */
 void osr_traps_note(struct plugin *plugin, const ib_mad_notice_attr_t *notice);
 /*
- * Did the sweep before the one under way end well, so that switches have what OpenSM holds for
- * them?
+ * Did the sweep before the one under way end well, so that switches hold OpenSM's copy of their
+ * tables?
  */
 bool osr_traps_were_settled(const struct plugin *plugin);
 

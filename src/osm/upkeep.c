@@ -157,7 +157,7 @@ void osr_upkeep_turn(struct plugin *plugin)
 	if (state.version == upkeep->asked || state.version == state.taken)
 		return;
 	upkeep->asked = state.version;
-	/* With a discovery: only then OpenSM makes multicast tables anew. */
+	/* With a discovery: only then OpenSM makes multicast tables again. */
 	osr_ask_sweep(plugin);
 }
 
@@ -182,7 +182,7 @@ static void upkeep_begins(struct plugin *plugin)
 	}
 	if (upkeep->loaded)
 		return;
-	/* What was drained before a restart. */
+	/* The parts drained before a restart. */
 	upkeep->loaded = true;
 	upkeep_name(plugin, name);
 	osr_cache_path(name, path, sizeof(path));
@@ -200,7 +200,7 @@ static void upkeep_over(struct plugin *plugin)
 {
 	if (!plugin->upkeep)
 		return;
-	/* Another engine, asked after ours has refused the fabric, uses what is drained. */
+	/* Another engine, asked after ours has refused the fabric, uses drained parts. */
 	if (plugin->up && osr_ctx_of(plugin, plugin->osm->routing_engine_used))
 		osr_drains_done(plugin->upkeep->drains);
 	upkeep_save(plugin);
