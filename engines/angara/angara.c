@@ -3,10 +3,9 @@
  * angara - tori and meshes, whole or damaged.
  *
  * A whole grid with even hosts is routed in dimension order on two lanes by SL, minimal and without
- * longer routes (dor.c). What fails afterwards is repaired by the core, within that order of
- * channels and on the service levels that pairs have (osr_sweep()). A grid that is damaged when it
- * is first routed, has uneven hosts or too few lanes gets the best of what the strategies of dfsssp
- * make of it.
+ * longer routes (dor.c). The core repairs later failures, within that order of channels and on the
+ * service levels of the pairs (osr_sweep()). A grid that is damaged when it is first routed, has
+ * uneven hosts or too few lanes gets the best tables of dfsssp's strategies.
  */
 #include <string.h>
 
@@ -47,7 +46,7 @@ struct offer {
 	uint64_t load;
 };
 
-/* What dfsssp makes of it with these settings besides its defaults, as tables of this engine. */
+/* dfsssp's tables with these settings besides its defaults, as tables of this engine. */
 static enum osr_status make_offer(const struct osr_job *job, const struct setting *settings,
 				  struct offer *offer, struct osr_diag *diag)
 {
@@ -78,7 +77,7 @@ static enum osr_status make_offer(const struct osr_job *job, const struct settin
 	return st;
 }
 
-/* The load, and what is missing besides. */
+/* The load, and the missing cables. */
 static uint64_t price(const struct offer *offer)
 {
 	const struct osr_routing *routing = &offer->routing;
@@ -144,8 +143,8 @@ static enum osr_status route_grid(const struct osr_job *job, bool whole, struct 
 }
 
 /*
- * A grid that has lost cables since need not be one that can be told any more, but it is routed as
- * before. What is noted is how many channels there were.
+ * A grid that has lost cables since the last full route may no longer be recognised as one, but it
+ * is routed as before. The note is its number of channels at that time.
  */
 static enum osr_status find_grid(const struct osr_job *job, struct osr_notes *notes, bool *whole)
 {

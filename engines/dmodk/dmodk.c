@@ -82,7 +82,7 @@ static enum osr_status dmodk_applies(const struct osr_job *job)
 			fabric->n_switches);
 }
 
-/* What was recognised, for the log. */
+/* The recognised tree, for the log. */
 static enum osr_status dmodk_describe(const struct osr_pgft *pgft, struct osr_arena *result,
 				      struct osr_routing *routing, struct osr_diag *diag)
 {
@@ -118,9 +118,9 @@ static uint32_t index_of(const struct dmodk *dmodk, uint32_t x, uint32_t d)
 }
 
 /*
- * What the rule gives where a port of level l is missing, modulo what is left: the index's next
- * digit, so that dests of this port spread; its own digit and the lower ones, so that dests of one
- * switch do, even if some of them have moved here.
+ * The choice of the rule where a port of level l is missing, modulo the ports left: the index's
+ * next digit, so that dests of this port spread; its own digit and the lower ones, so that dests of
+ * one switch spread, even if some of them have moved here.
  */
 static uint32_t next_rule(const struct dmodk *dmodk, uint32_t l)
 {
@@ -131,8 +131,8 @@ static uint32_t next_rule(const struct dmodk *dmodk, uint32_t l)
 }
 
 /*
- * The q-th of the up-ports at up[], or if that is missing the nth of those that are there;
- * OSR_NONE: there is none.
+ * The q-th of the up-ports at up[], or if that is missing the nth of the existing ones; OSR_NONE:
+ * none exists.
  */
 static uint32_t port_left(const uint32_t *up, uint32_t n_up, uint32_t q, uint32_t nth)
 {
@@ -150,16 +150,16 @@ static uint32_t port_left(const uint32_t *up, uint32_t n_up, uint32_t q, uint32_
 
 /*
  * The up-ports q_1 .. q_(h-1) towards d. By equation (1), own[], but below the level of its switch
- * x, where the parent's digit is that of x and only the cable is free. If the way down from there
- * is broken, the dest of a leaf moves, for all sources alike: slot[] keeps what is there of its
- * way, from the bottom up, and else takes what the rule gives next.
+ * x, where the parent's digit is the digit of x and only the cable is free. If the way down from
+ * there is broken, the dest of a leaf moves, for all sources alike: slot[] keeps the existing part
+ * of its way, from the bottom up, and then takes the next choices of the rule.
  */
 static void find_slots(struct dmodk *dmodk, uint32_t d)
 {
 	const struct osr_pgft_tree *tree;
 	uint32_t x = dmodk->fabric->dest_switch[d], lx, s, q;
 
-	/* A switch outside hangs on the one that leads to it. */
+	/* A switch outside the tree hangs on the switch that leads to it. */
 	if (!dmodk->pgft.sw_level[x] && dmodk->fabric->chan_row[x] < dmodk->fabric->chan_row[x + 1])
 		x = dmodk->fabric->chan_dst[dmodk->fabric->chan_row[x]];
 	lx = dmodk->pgft.sw_level[x];
@@ -227,7 +227,7 @@ static uint32_t wanted(const struct dmodk *dmodk, uint32_t v)
 								: OSR_NONE;
 }
 
-/* Of n channels the one that the rule wants, or else what its next digit says. */
+/* Of n channels the choice of the rule, or else the choice of its next digit. */
 static uint32_t choose(const struct dmodk *dmodk, uint32_t v, const uint32_t *chan, uint32_t n)
 {
 	uint32_t c = wanted(dmodk, v), l = dmodk->pgft.sw_level[v];
@@ -260,7 +260,7 @@ static uint32_t choose(const struct dmodk *dmodk, uint32_t v, const uint32_t *ch
  */
 #define MAX_WAY (2 * OSR_PGFT_MAX_LEVELS)
 
-/* The channels of a route; from `odd` on they are not those of equation (1). */
+/* The channels of a route; from `odd` on they differ from equation (1). */
 struct way {
 	uint32_t n, odd, chan[MAX_WAY];
 };
@@ -314,7 +314,10 @@ static void part_count(const struct dmodk *dmodk, uint32_t s, const struct way *
 	}
 }
 
-/* What a way costs: squares of the flows that meet there; too much load more than any of them. */
+/*
+ * The cost of a way: squares of the flows that meet there; too much load costs more than any of
+ * them.
+ */
 static uint64_t part_cost(const struct dmodk *dmodk, uint32_t s, const struct way *way)
 {
 	uint32_t beside, bucket = part_bucket(dmodk, s, &beside);
@@ -332,7 +335,7 @@ static uint64_t part_cost(const struct dmodk *dmodk, uint32_t s, const struct wa
 	return cost;
 }
 
-/* The best of n channels of leaf s for d, beginning with the one that it has. */
+/* The best of n channels of leaf s for d, beginning with the present one. */
 static void part_choose(struct dmodk *dmodk, uint32_t s, uint32_t d, const uint32_t *chan,
 			uint32_t n)
 {
@@ -445,7 +448,7 @@ static void fill_whole(const struct dmodk *dmodk, uint32_t root, uint32_t d)
 	}
 }
 
-/* All trees, each switch after those that are closer. */
+/* All trees, each switch after the switches closer to the LID. */
 static void fill_tables(struct dmodk *dmodk)
 {
 	const struct osr_fabric *fabric = dmodk->fabric;
@@ -548,8 +551,8 @@ static enum osr_status prepare(struct dmodk *dmodk, struct osr_arena *scratch,
 }
 
 /*
- * With the digits of the last sweep, if the tree is one with them too; what is to be remembered of
- * this one goes into the notes.
+ * With the digits of the last sweep, if the tree is one with them too; the digits to remember go
+ * into the notes.
  */
 static enum osr_status find_tree(struct dmodk *dmodk, const struct osr_job *job)
 {
@@ -586,7 +589,7 @@ static enum osr_status certify(const struct osr_tree_order *order, const struct 
 	routing->claims |= OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE | OSR_CLAIM_ANY_SL;
 	if (!req->multicast)
 		return OSR_OK;
-	/* Up to the parents, cut down to what lies between end ports. */
+	/* Up to the parents, reduced to the part between end ports. */
 	osr_span_in_order(order->fabric, order->number, order->by_number, depth, tree);
 	routing->claims |= OSR_CLAIM_MULTICAST;
 	return osr_span_take(order->fabric, tree, scratch, result, routing, diag);
@@ -619,8 +622,8 @@ static enum osr_status dmodk_route(const struct osr_job *job)
 	dmodk.limit = dmodk.spf.least * BALANCE / 100;
 	fill_tables(&dmodk);
 	/*
-	 * What the rule makes uneven where links are missing: first for shifts, then, if that is
-	 * not enough, for all.
+	 * Where links are missing the rule is uneven: moves for shifts first; if that is not
+	 * enough, for all.
 	 */
 	for (uint32_t i = 0; i < ROUNDS; i++)
 		part_flows(&dmodk);

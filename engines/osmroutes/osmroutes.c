@@ -31,7 +31,9 @@
 #define CHOOSE_SMALL (1u << 22) /* table entries: where all engines together take seconds at most */
 #define CHOOSE_NOTE 500
 
-/* ---- what tables are worth ------------------------------------------------------------------- */
+/*
+ * ---- the worth of tables ----------------------------------------------------------------------
+ */
 
 /* All tables of one fabric are measured on the same bisections. */
 enum osr_status osr_worth_of(const struct osr_fabric *fabric, const struct osr_routing *routing,
@@ -49,7 +51,7 @@ enum osr_status osr_worth_of(const struct osr_fabric *fabric, const struct osr_r
 		return st;
 	OSR_EVERY_TERMINAL(t, fabric)
 		n_hosts += fabric->term_weight[t] > 0;
-	/* What is taken off: longer routes between hosts, and lanes beyond the first. */
+	/* Deductions: longer routes between hosts, and lanes beyond the first. */
 	off = verdict->n_host_routes ? 1000 * verdict->n_host_longer / verdict->n_host_routes : 0;
 	off += CHOOSE_LANE * (lanes > 1 ? lanes - 1u : 0);
 	*worth = (struct osr_worth){ .efi = (uint64_t)(verdict->efi_per_capacity + 0.5),
@@ -72,7 +74,10 @@ static uint64_t worth_ebb(const struct osr_worth *worth)
 	return (uint64_t)worth->ebb + worth->ebb_all;
 }
 
-/* The bisection bandwidth counts twice: it is what all feel, the busiest link slows down some. */
+/*
+ * The bisection bandwidth counts twice, because everybody feels it; the busiest link slows down
+ * some.
+ */
 static unsigned __int128 worth_felt(const struct osr_worth *worth)
 {
 	unsigned __int128 felt = (unsigned __int128)worth_ebb(worth) * worth->permille;
@@ -113,7 +118,7 @@ static const struct choice {
 		{ "sssp", SMALL },
 		{ "p2sssp", SMALL } };
 
-/* What an engine made, and what it is worth. */
+/* An engine's tables, and their worth. */
 struct offer {
 	const struct osr_engine *engine;
 	struct osr_routing routing;
@@ -128,7 +133,7 @@ struct chooser {
 	const struct osr_job *job;
 	struct offer best;
 	uint64_t bound;
-	char others[CHOOSE_NOTE], unfit[CHOOSE_NOTE]; /* what they would have given; names */
+	char others[CHOOSE_NOTE], unfit[CHOOSE_NOTE]; /* their worth; names */
 };
 
 static void choose_say(char *list, const char *between, const char *text)
@@ -138,7 +143,7 @@ static void choose_say(char *list, const char *between, const char *text)
 	snprintf(list + n, CHOOSE_NOTE - n, "%s%s", n ? between : "", text);
 }
 
-/* With or without the words that say what the figures are. */
+/* With or without the words that name the figures. */
 static void choose_describe(const struct offer *offer, bool words, char *text, size_t size)
 {
 	const struct osr_worth *worth = &offer->worth;
@@ -150,7 +155,7 @@ static void choose_describe(const struct offer *offer, bool words, char *text, s
 		 worth->longer ? ", longer routes" : "");
 }
 
-/* What flows over all LIDs of the hosts would have, in the planes that these tables get. */
+/* The bandwidth of flows over all LIDs of the hosts, in the planes that these tables get. */
 static enum osr_status choose_measure_all(const struct chooser *chooser, struct offer *offer,
 					  struct osr_diag *why)
 {
@@ -169,7 +174,7 @@ static enum osr_status choose_measure_all(const struct chooser *chooser, struct 
 	return st;
 }
 
-/* Lanes, SLs, lengths, loads: what the checker finds. OSR_CHECK_FAILED: not to be used. */
+/* Lanes, SLs, lengths, loads by the checker. OSR_CHECK_FAILED: not to be used. */
 static enum osr_status choose_measure(const struct chooser *chooser, struct offer *offer,
 				      struct osr_diag *why)
 {

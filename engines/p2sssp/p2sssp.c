@@ -42,13 +42,14 @@ struct pairs {
 	uint64_t *weight; /* [n_channels] */
 	uint8_t *joined;  /* [n_switches] part of the tree */
 	uint32_t *met;    /* [n_switches] number of the last search that came by */
-	uint32_t *list;   /* [n_switches] what this search met, never closer ones first */
-	uint64_t *cost;   /* [n_switches] of the way on */
+	/* [n_switches] the switches that this search met, never closer ones first */
+	uint32_t *list;
+	uint64_t *cost; /* [n_switches] of the way on */
 	uint32_t n_searches;
 };
 
 /*
- * What the way of a switch in the tree weighs now; each of its channels then gets so many routes
+ * The weight of the way of a switch in the tree; each of its channels then gets this many routes
  * more.
  */
 static uint64_t walk(struct pairs *pairs, const uint8_t *hop, uint32_t root, uint32_t v, uint32_t n)
@@ -118,8 +119,8 @@ static void pairs_join(struct pairs *pairs, uint8_t *hop, uint32_t root, uint32_
 }
 
 /*
- * The tree of one LID. By pairs those that send come first; what is left has no pairs, only tables
- * to fill.
+ * The tree of one LID. By pairs the sending switches come first; the others have no pairs, only
+ * tables to fill.
  */
 static void pairs_route_dest(struct pairs *pairs, uint8_t *hop, uint32_t root, bool by_pairs)
 {
@@ -134,7 +135,7 @@ static void pairs_route_dest(struct pairs *pairs, uint8_t *hop, uint32_t root, b
 			if (v != root && fabric->sw_component[v] == fabric->sw_component[root] &&
 			    (fabric->sw_sources[v] != 0) == sends)
 				pairs_join(pairs, hop, root, v);
-	/* P-SSSP: closest switches first, all under the weights of before; then all are counted. */
+	/* P-SSSP: closest switches first, all under the previous weights; then all are counted. */
 	for (uint32_t i = 1; !by_pairs && i < pairs->spf->n_order[root]; i++)
 		pairs_choose(pairs, hop, root, order[i]);
 	for (uint32_t i = 1; !by_pairs && i < pairs->spf->n_order[root]; i++)

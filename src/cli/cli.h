@@ -50,7 +50,8 @@ struct cli_option {
 	size_t at, size; /* of the member */
 	long low, high;  /* of a number; of a list: where its count is, and how many it can hold */
 	const char *words; /* of a word: "a|b|c", of which the member gets the number */
-	int key; /* CLI_TAKE_OWN: what parse() is called with; a letter is a short option */
+	/* CLI_TAKE_OWN: the key with which parse() is called; a letter is a short option */
+	int key;
 	bool arg_optional;           /* then it stands behind "=" */
 	const struct cli_spec *part; /* all options of another spec, for the struct at `at` */
 };
@@ -74,7 +75,7 @@ static inline bool cli_option_ends(const struct cli_option *option)
 	CLI_TAKE_LIST, offsetof(type, member), 0, offsetof(type, count),                           \
 		sizeof(((type *)0)->member) / sizeof(const char *)
 
-/* What parse() is called with besides the keys of its options: */
+/* Keys with which parse() is called besides those of its options: */
 enum {
 	CLI_ALL_OPTIONS = -1, /* they have been read, and words follow */
 	CLI_ONE_WORD = -2,    /* a word that is no option */
@@ -86,7 +87,7 @@ struct cli_command;
 /* The command line while it is read. */
 struct cli_line {
 	const struct cli_command *command;
-	struct osr_diag *diag; /* what is wrong with it */
+	struct osr_diag *diag; /* the error */
 	uint32_t n_words;      /* that are no options */
 	uint32_t at;           /* CLI_ONE_WORD: which of them this is */
 };
@@ -94,8 +95,8 @@ struct cli_line {
 struct cli_spec {
 	const struct cli_option *options; /* ends with zeros */
 	/*
-	 * What is bound to no member, for the struct of this spec. OSR_NOT_APPLICABLE: it does not
-	 * want that word.
+	 * Words bound to no member, for the struct of this spec. OSR_NOT_APPLICABLE: it does not
+	 * take the word.
 	 */
 	enum osr_status (*parse)(int key, const char *arg, void *args, const struct cli_line *line);
 	const char *args_doc, *doc;
@@ -114,7 +115,7 @@ enum osr_status cli_take_number(const struct cli_line *line, const char *what, c
 /* In the list of --help. */
 enum cli_group { CLI_LOOK, CLI_ADMIN, CLI_MAKE, CLI_N_GROUPS };
 
-/* One sub-command as data: what it is called, may be told and may say, and its work (source.h). */
+/* One sub-command as data: its name, options and output, and its work (source.h). */
 struct cli_command {
 	const char *name, *summary;
 	enum cli_group group;
@@ -124,7 +125,7 @@ struct cli_command {
 	const void *initial; /* [size] */
 	size_t size;
 	enum osr_status (*work)(void *args);
-	/* NULL, or what is written of a run that failed, of its command line on. */
+	/* NULL, or writes the output of a run that failed, from its command line on. */
 	enum osr_status (*failed)(void *args, const char *why, struct osr_diag *diag);
 };
 
@@ -145,7 +146,7 @@ int cli_fail(enum osr_status st, const struct osr_diag *diag);
 enum osr_status cli_set(struct osr_values *values, const struct osr_param *table, const char *word,
 			struct osr_diag *diag);
 
-/* One line per option: name, default, what it does. */
+/* One line per option: name, default, effect. */
 void cli_print_params(FILE *out, const struct osr_param *table);
 
 /* A file to be written, stdout for NULL or "-"; if it is none, cli_written() says why. */
@@ -169,8 +170,8 @@ double cli_wall_ms(void);
 double cli_thread_ms(void); /* CPU time of this thread alone; for osr_request.clock_ms */
 
 /*
- * Work by several threads, and the measurements of src/traffic above all, with a progress bar
- * where somebody sits at a terminal. The number of threads changes no byte of what they find.
+ * Work by several threads, mostly the measurements of src/traffic, with a progress bar on a
+ * terminal. The number of threads changes no byte of their results.
  */
 struct cli_pool {
 	uint32_t n_threads; /* 0: one for each processor */
@@ -181,16 +182,17 @@ extern const struct cli_spec pool_spec;
 uint32_t cli_n_threads(const struct cli_pool *pool, uint64_t n_jobs);
 
 /*
- * What is under way and how far it is, from one thread at a time: on a terminal a bar, elsewhere a line on
- * standard error after 5 seconds, then after twice as long again and again. done == all ends it.
+ * The work under way and its progress, from one thread at a time: on a terminal a bar, elsewhere a
+ * line on standard error after 5 seconds, then after twice as long again and again. done == all
+ * ends it.
  */
 void cli_progress(const char *what, uint64_t done, uint64_t all);
 
 /*
- * work(ctx, part, i) for every i below n; each must write to what belongs to its i only, or to its
+ * work(ctx, part, i) for every i below n; each must write only to the data of its i, or of its
  * part, of which several work at once. Before it take(ctx, part), unless that is NULL: one after
- * the other, in the order of i. A failure ends it: that of the lowest i is told, and all below it
- * have been done.
+ * the other, in the order of i. A failure ends it: the failure of the lowest i is reported, and all
+ * below it have been done.
  */
 typedef void (*cli_take_fn)(void *ctx, uint32_t part);
 typedef enum osr_status (*cli_work_fn)(void *ctx, uint32_t part, uint32_t i, struct osr_diag *diag);

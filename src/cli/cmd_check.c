@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Are these tables right, and as good as is demanded? The verdict is that of verdict.h, with every
- * fault named; where nothing is wrong the checker has to agree, with the certificate found.
+ * Are these tables right, and as good as demanded? The verdict is that of verdict.h, with every
+ * fault named. If no fault is found the checker has to agree, with the certificate found.
  */
 #include <osmroutes/each.h>
 
@@ -29,7 +29,7 @@ struct args {
 	struct cli_keep keep;
 	uint32_t max_listed;
 	const char *prom, *junit; /* files to be written, or NULL */
-	/* What is demanded: */
+	/* Demands: */
 	bool with_switches; /* all of it also of packets to and from port 0 of switches */
 	uint32_t named; /* questions that must be proven; the others of OSR_REQUIRED not refuted */
 	bool minimal;
@@ -177,7 +177,7 @@ add_demand(struct outcome *outcome, const char *name, bool asked, bool met, cons
 	va_end(ap);
 }
 
-/* Of several questions the worst answer, and why. What is not named must not be refuted. */
+/* Of several questions the worst answer, and why. A question without a name must not be refuted. */
 static void judge_answer(struct outcome *outcome, const struct osr_findings *found,
 			 const char *name, uint32_t questions, bool is_named)
 {
@@ -316,7 +316,9 @@ static enum osr_status write_junit(const struct args *args, const struct outcome
 	return cli_written(out, args->junit, diag);
 }
 
-/* ---- what is said --------------------------------------------------------------------------- */
+/*
+ * ---- output -----------------------------------------------------------------------------------
+ */
 
 static const struct out_field head_fields[] = {
 	CLI_INPUT_FIELDS,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * A configuration, read by the plugin's own reader before opensm does: what is wrong, what is in
- * effect.
+ * A configuration, read by the plugin's own reader before opensm reads it: its errors, and the
+ * values in effect.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -274,7 +274,7 @@ static enum osr_status conf_work(void *args)
 		st = osr_fail(&a->run.diag, OSR_NOMEM, "out of memory for the options");
 	if (st)
 		return st;
-	/* What is in effect, and what is wrong. */
+	/* The values in effect, and the errors. */
 	good = !o->n_errors;
 	out_row(out, "summary");
 	out_text(out, "config", o->config);
@@ -282,7 +282,7 @@ static enum osr_status conf_work(void *args)
 	if (who->osmconf) {
 		bool named = osr_osmconf_lists(who->osm.plugin_name, "osmroutes");
 
-		osr_osmconf_sls(&who->osm); /* for what is odd in the files of partitions and QoS */
+		osr_osmconf_sls(&who->osm); /* for odd words in the files of partitions and QoS */
 		good &= named;
 		good &= conf_judge_engines(a);
 		good &= conf_judge_plugin(a);

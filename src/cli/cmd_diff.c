@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * Two fabrics: which cables are missing, new or plugged in elsewhere. Or two generations of tables,
- * of one fabric or of before and after something in it failed: which entries differ, which pairs of
- * hosts have another path or SL, and whether the time in which some switches have the old and
- * others the new ones can deadlock (union.h). Where the fabrics differ, the old tables are taken
- * into the new one first: what has gone is left out.
+ * of one fabric or of a fabric before and after a failure: which entries differ, which pairs of
+ * hosts have another path or SL, and whether the fabric can deadlock while some switches have the
+ * old and others the new tables (union.h). Where the fabrics differ, the old tables are carried
+ * into the new one first, without the parts that have gone.
  */
 #include <osmroutes/each.h>
 
@@ -42,7 +42,7 @@ struct args {
 };
 
 struct outcome {
-	struct osr_changes changes; /* of the old tables, as far as the new fabric has them */
+	struct osr_changes changes; /* of the old tables, where the new fabric has them */
 	uint64_t n_pairs, n_path;   /* host port to host LID; with another path */
 	uint64_t n_sl;
 	uint64_t n_sl2vl, n_groups; /* tables and (group, switch) entries */
@@ -55,12 +55,14 @@ struct outcome {
 	struct cli_stamp time;
 };
 
-/* ---- what has changed ----------------------------------------------------------------------- */
+/*
+ * ---- differences ------------------------------------------------------------------------------
+ */
 
 /*
- * Pairs of a host and the LID of another one that have another SL; and SL2VL tables. Where a
- * generation has none of its own, VL = SL holds for the SLs in use alone, and the others are
- * OpenSM's to map.
+ * Pairs of a host and the LID of another host that have another SL; and SL2VL tables. If a
+ * generation has no SL2VL tables of its own, VL = SL holds for the SLs in use alone, and the others
+ * are OpenSM's to map.
  */
 static void count_lanes(const struct args *args, struct outcome *outcome)
 {
@@ -103,7 +105,10 @@ static bool has_trees(const struct args *args)
 	       args->gen[OLD].routing->mcast_parent && args->gen[NEW].routing->mcast_parent;
 }
 
-/* (group, switch) entries that differ; what only one of them has counts where it is not empty. */
+/*
+ * (group, switch) entries that differ; an entry that only one of them has counts if it is not
+ * empty.
+ */
 static void count_groups(const struct args *args, struct outcome *outcome)
 {
 	static const struct osr_groups none;
@@ -134,7 +139,9 @@ static void count_groups(const struct args *args, struct outcome *outcome)
 	}
 }
 
-/* ---- what is said --------------------------------------------------------------------------- */
+/*
+ * ---- output -----------------------------------------------------------------------------------
+ */
 
 static const struct out_field head_fields[] = { CLI_INPUT_FIELDS, { 0 } };
 
@@ -392,7 +399,7 @@ static enum osr_status diff_tables(struct args *args)
 	st = osr_changes(fabric, args->gen[OLD].routing, fabric, args->gen[NEW].routing, scratch,
 			 &outcome.changes, diag);
 	outcome.n_path = outcome.changes.n_path + outcome.changes.n_lost + outcome.changes.n_found;
-	/* Each on its own fabric, the transition on what is left. */
+	/* Each on its own fabric, the transition on the common part. */
 	for (unsigned g = OLD; g <= NEW && !st; g++) {
 		const struct osr_inquiry ask = {
 			.fabric = g == OLD && args->moved ? &args->then.fabric : fabric,
@@ -407,7 +414,7 @@ static enum osr_status diff_tables(struct args *args)
 			bounds.first ? (double)outcome.found[g].all.audit.efi / (double)bounds.first
 				     : 1;
 	}
-	/* What no packet does none between hosts does. */
+	/* An answer for all packets holds for packets between hosts. */
 	if (!st)
 		st = osr_union_loop(fabric, args->gen, 2, modes, scratch, result,
 				    &outcome.loop[ALL], NULL, diag);

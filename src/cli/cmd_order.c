@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Hosts in the order of a fat tree, in the form that other programs read. The order is the one by
- * which dmodk routes this fabric, with its options and what it remembers; a host with several end
- * ports stands where its first one does.
+ * Hosts in the order of a fat tree, in a form for other programs. The order is the one by which
+ * dmodk routes this fabric, with its options and its notes. A host with several end ports stands at
+ * the place of its first one.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -129,8 +129,8 @@ static enum osr_status order_places(struct order *order, const char *hca, uint32
 }
 
 /*
- * Lists of hosts are read by programs that start others: what is no host name does not go into
- * them. An option of ssh, a range of hosts, or a second host would be taken for one.
+ * Lists of hosts are read by programs that start others, so a word that is no host name does not go
+ * into them. An option of ssh, a range of hosts, or a second host would be taken for one.
  */
 static enum osr_status order_check_names(const struct order *order, struct osr_diag *diag)
 {
@@ -227,8 +227,8 @@ static enum osr_status order_keep(struct order *order, const char *list, uint32_
 /* ---- the rule on the size of a job ---------------------------------------------------------- */
 
 /*
- * What section V-B of the D-Mod-K paper says of these hosts, in one sentence on standard error;
- * nothing of a broken tree, or of hosts of several.
+ * The statement of section V-B of the D-Mod-K paper about these hosts, in one sentence on standard
+ * error; nothing for a broken tree, or for hosts of several trees.
  */
 static void order_judge(const struct order *order)
 {

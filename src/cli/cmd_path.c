@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * The way of packets from one end port to another, switch by switch, as the tables say it: with
- * ports, SL and VL, for every LID of the receiver, and back. Or what uses a cable, or the cables
- * that the hosts of a job share.
+ * The way of packets from one end port to another, switch by switch, by the tables: with ports, SL
+ * and VL, for every LID of the receiver, and back. Or the routes over a cable, or the cables that
+ * the hosts of a job share.
  */
 
 #include <osmroutes/each.h>
@@ -25,7 +25,7 @@ struct args {
 	bool alone;              /* one word: a node, or none: the busiest cables */
 	const char *via, *hosts; /* NODE:PORT; a list or a file of hosts; NULL: not asked */
 	uint32_t max;            /* rows of each kind; 0: all */
-	/* What is shown, unless it is a cable: */
+	/* The output, unless it is a cable: */
 	struct cli_hosts ends;
 	struct cli_pair *pair; /* [n_pairs] grouped by the sender */
 	uint64_t n_pairs;
@@ -234,7 +234,9 @@ static bool say_path(struct cli_run *run, uint32_t from, uint32_t dest)
 	return !end;
 }
 
-/* ---- what uses a cable ---------------------------------------------------------------------- */
+/*
+ * ---- routes over a cable ----------------------------------------------------------------------
+ */
 
 struct direction {
 	struct args *args;
@@ -298,7 +300,7 @@ static uint32_t say_hosts(struct direction *direction, const char *role, const u
 	return n;
 }
 
-/* What leaves the node of this port of the net by it. */
+/* Routes that leave the node of this port of the net by it. */
 static enum osr_status look(struct direction *direction, uint32_t port, struct osr_diag *diag)
 {
 	const struct cli_run *run = &direction->args->run;
@@ -317,8 +319,8 @@ static enum osr_status look(struct direction *direction, uint32_t port, struct o
 		return osr_fail(diag, OSR_INVAL, "link \"%s\": no end port with a LID on a switch",
 				direction->args->via);
 	/*
-	 * Hosts whose packets leave the switch by the port, LID by LID. What does not arrive
-	 * crosses it all the same.
+	 * Hosts whose packets leave the switch by the port, LID by LID. A packet that does not
+	 * arrive crosses it too.
 	 */
 	OSR_EACH_DEST(dest, fabric) {
 		uint32_t to = fabric->dest_term[dest];
@@ -332,7 +334,7 @@ static enum osr_status look(struct direction *direction, uint32_t port, struct o
 			if (!is_host(fabric, t) || t == to)
 				continue;
 			/*
-			 * What an end port sends takes its one cable, if its switch knows the way.
+			 * Packets of an end port take its one cable, if its switch knows the way.
 			 */
 			if (sw == OSR_NONE) {
 				if (t == fabric->dest_term[own] &&
@@ -658,7 +660,9 @@ static enum osr_status path_parse(int key, const char *arg, void *args, const st
 	return OSR_NOT_APPLICABLE;
 }
 
-/* ---- what is asked for ---------------------------------------------------------------------- */
+/*
+ * ---- questions --------------------------------------------------------------------------------
+ */
 
 static enum osr_status take_host(void *ctx, struct osr_lines *in, const char *word, uint32_t slots)
 {
@@ -763,7 +767,7 @@ static enum osr_status path_work(void *args)
 	uint32_t port = OSR_NONE;
 	bool is_any;
 
-	/* Names first: the subnet administrator is asked for what is shown alone. */
+	/* Names first: the subnet administrator is asked only about the shown paths. */
 	if (!st && a->alone)
 		st = name_one(a);
 	else if (!st && !a->via)

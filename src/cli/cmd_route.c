@@ -24,8 +24,8 @@ struct args {
 	const char *html; /* its file; NULL: standard output */
 	struct osr_threads threads;
 	/*
-	 * What the others are compared with, and its number: the first that has figures; NULL: none
-	 * yet.
+	 * The set of tables that the others are compared with, and its number: the first that has
+	 * figures; NULL: none yet.
 	 */
 	struct cli_measured *reference;
 	uint32_t first;
@@ -166,7 +166,7 @@ static enum osr_status route_one(struct args *args, uint32_t i, struct osr_diag 
 			args->reference = measured;
 			args->first = i;
 		}
-		/* What the plugin would not take is not recommended. */
+		/* Tables that the plugin would not take are not recommended. */
 		if (!cli_is_refuted(&measured->found, OSR_REQUIRED))
 			args->offer[i] = (struct offer){
 				.name = measured->name,

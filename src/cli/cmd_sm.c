@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * What asks a running subnet manager, by its control socket: status, drain, undrain, and routing
+ * Questions to a running subnet manager, by its control socket: status, drain, undrain, and routing
  * keys for shells and job scripts. An application placed here lives until it is withdrawn.
  */
 #include <inttypes.h>
@@ -43,7 +43,9 @@ struct args {
 	long ranks, offsets, owner;
 };
 
-/* ---- what comes back ------------------------------------------------------------------------ */
+/*
+ * ---- answers ----------------------------------------------------------------------------------
+ */
 
 /* The answer to `line`, which is released, or NULL: osrk_error() says why. */
 static json_t *ask(struct osrk *client, json_t *line)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * What if a cable or a switch failed? Every case takes something out of the fabric, routes what is
- * left as the next sweep would, and compares with what was there before. --write is for what is
- * left alone.
+ * What if a cable or a switch failed? Every case takes something out of the fabric, routes the rest
+ * as the next sweep would, and compares it with the present tables. --write writes the rest of the
+ * fabric.
  */
 #include <osmroutes/each.h>
 
@@ -21,7 +21,7 @@
 #define LONG_SECONDS 10
 
 /*
- * What is to fail, as the command line says it: cables and switches by name, each in turn, or a
+ * The parts that fail, as on the command line: cables and switches by name, each in turn, or a
  * number of them at random. A case is one fabric without them.
  */
 struct faults {
@@ -44,13 +44,13 @@ struct args {
 	struct cli_pool pool;
 };
 
-/* What a case came to. */
+/* The outcome of a case. */
 struct found {
 	uint32_t number;
 	char label[LABEL_SIZE];
 	enum osr_status st;
 	struct osr_diag diag;
-	bool again; /* diag says why the tables of before are used again */
+	bool again; /* diag says why the previous tables are used again */
 	struct osr_changes changes;
 	char split[128]; /* which part was routed; empty if the fabric is whole */
 	struct osr_verdict checked;
@@ -182,7 +182,7 @@ static enum osr_status check_amount(const struct osr_degrade *how, const char *w
 			: ": there are no more");
 }
 
-/* What fails in case k: gone[nodes], cut[ports]. */
+/* The parts that fail in case k: gone[nodes], cut[ports]. */
 static enum osr_status choose(const struct faults *faults, uint32_t k, bool *gone, bool *cut,
 			      char *label, struct osr_diag *diag)
 {
@@ -222,9 +222,9 @@ static enum osr_status choose(const struct faults *faults, uint32_t k, bool *gon
 }
 
 /*
- * Case k < n_cases: `net` becomes the fabric without what fails, and label[LABEL_SIZE] names that,
- * as do rows of section "removed" of `removed`, unless it is NULL. Any number of threads may make
- * cases at the same time.
+ * Case k < n_cases: `net` becomes the fabric without the failed parts, label[LABEL_SIZE] names
+ * them, and so do rows of section "removed" of `removed`, unless it is NULL. Any number of threads
+ * may make cases at the same time.
  */
 static enum osr_status faults_make(const struct faults *faults, uint32_t k, struct osr_net *net,
 				   char *label, struct out *removed, struct osr_diag *diag)
@@ -249,14 +249,20 @@ static enum osr_status faults_make(const struct faults *faults, uint32_t k, stru
 
 /* ---- the work ------------------------------------------------------------------------------- */
 
-/* Routes what is left, or the part of it that OpenSM sees, from what was there, as a sweep does. */
+/*
+ * Routes the rest of the fabric, or the part of it that OpenSM sees, from the present tables, as a
+ * sweep does.
+ */
 static void route_after(const struct args *args, uint32_t i, const struct osr_result *was,
 			const struct osr_fabric *whole, const struct osr_fabric *fabric,
 			struct found *o)
 {
 	struct osr_arena scratch = { 0 };
 	struct cli_tables tables;
-	/* The verdict of all commands, on what the checker of the sweep has left open. */
+	/*
+	 * The verdict of all commands, on the questions that the checker of the sweep has left
+	 * open.
+	 */
 	const struct osr_inquiry ask = { .fabric = fabric,
 					 .gen = &tables.gen,
 					 .questions = OSR_REQUIRED,
@@ -386,7 +392,9 @@ static enum osr_status run_case(void *ctx, uint32_t thread, uint32_t k, struct o
 	return found->st == OSR_NOMEM ? OSR_NOMEM : OSR_OK;
 }
 
-/* ---- what is said --------------------------------------------------------------------------- */
+/*
+ * ---- output -----------------------------------------------------------------------------------
+ */
 
 static const struct out_field head_fields[] = {
 	CLI_INPUT_FIELDS, CLI_SUBJECTS_FIELDS, { "cases", NULL, OUT_COUNT }, { 0 }

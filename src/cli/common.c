@@ -46,7 +46,7 @@ void cli_print_params(FILE *out, const struct osr_param *table)
 
 		snprintf(text, sizeof(text), "%s=%s", param->name, param->def);
 		fprintf(out, "    %-22s %s", text, param->help);
-		/* What values it takes. */
+		/* The values that it takes. */
 		if (param->type == OSR_PARAM_UINT && param->max == UINT64_MAX)
 			fprintf(out, " (%" PRIu64 " or more)", param->min);
 		else if (param->type == OSR_PARAM_UINT)

@@ -81,7 +81,7 @@ enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag)
 		n_even += is_host && !(port->lid & 1);
 	}
 	in->lmc_open = in->net.no_lmcs && !in->lfts && in->lmc < 0 && n_hosts && n_even == n_hosts;
-	/* What is wrong with the whole stands in no line. */
+	/* An error of the whole file stands in no line. */
 	if (!st && (st = osr_net_fabric(&in->net, in->lmc, &in->arena, &in->fabric, &why)))
 		osr_fail(diag, st, "%.200s: %.300s", cli_input_name(in), why.text);
 	in->assumed = osr_net_assumed(&in->net);
@@ -119,7 +119,7 @@ static void input_add(char *text, size_t size, const char *what, uint32_t n, con
 		snprintf(text + used, size - used, "%s%s %u %s", used ? ", " : "", what, n, things);
 }
 
-/* In one sentence what the fabric has that no line says. */
+/* In one sentence the parts of the fabric that no line of the file names. */
 static void input_say_assumed(const struct cli_input *in, struct out *out)
 {
 	const struct osr_net_assumed *assumed = &in->assumed;

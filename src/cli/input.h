@@ -22,8 +22,8 @@
 #include "names/names.h"
 
 /*
- * The fabric this machine is connected to, and what is programmed in it. The InfiniBand libraries
- * are loaded when it is read.
+ * The fabric to which this machine is connected, and the tables programmed in it. The InfiniBand
+ * libraries are loaded when it is read.
  */
 struct cli_live {
 	struct osr_device_want from; /* which port of this machine */
@@ -61,12 +61,12 @@ struct cli_input {
 	const char *path;     /* a file, or a directory of dumps with an opensm-subnet.lst */
 	char *owned;          /* that in it, or NULL */
 	bool is_live;         /* no file: the fabric this machine is connected to */
-	char live_words[128]; /* what stands behind --live, in parts */
+	char live_words[128]; /* the word behind --live, in parts */
 	struct cli_live live;
 	char *lfts;         /* where LMCs are, if the file does not say them; or NULL; freed */
 	const char *names;  /* node name map, or NULL */
 	int lmc;            /* < 0: the LIDs of the file stay */
-	struct osr_net net; /* what the file says; may be freed once the fabric is built */
+	struct osr_net net; /* the content of the file; may be freed once the fabric is built */
 	struct osr_arena arena;
 	struct osr_fabric fabric;
 	bool lmc_open; /* the file says no LMCs, and its LIDs leave more than 0 open */
@@ -105,7 +105,7 @@ extern const struct cli_spec input_spec;
 #define CLI_LIVE_ARG "DEV:PORT:PKEY"
 bool cli_is_directory(const char *path);
 
-/* What stands behind --live, or NULL. */
+/* The word behind --live, or NULL. */
 enum osr_status cli_take_live(struct cli_input *in, const char *arg, const struct cli_line *line);
 
 enum osr_status cli_input_load(struct cli_input *in, struct osr_diag *diag);
@@ -123,9 +123,8 @@ enum osr_status cli_live_tables(struct cli_live *live, const struct cli_sls *sls
 				struct osr_tables *tables, struct osr_diag *diag);
 
 /*
- * Reads it once more, a little later, so that a subnet manager can have answered to what has
- * changed: is anything not as before, nodes, ports or tables? OSR_INVAL: it cannot be read any
- * more.
+ * Reads the fabric once more, a little later, so that a subnet manager can have answered to a
+ * change: have nodes, ports or tables changed? OSR_INVAL: it cannot be read any more.
  */
 #define CLI_FABRIC_CHANGED "the fabric changed while it was read"
 enum osr_status cli_live_again(const struct cli_live *live, bool *changed, struct osr_diag *diag);

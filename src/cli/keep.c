@@ -160,7 +160,7 @@ enum osr_status cli_keep_tables(const struct cli_keep *keep, const struct cli_su
 	char path[PATH_MAX];
 	enum osr_status st = OSR_OK;
 
-	/* What the checker refused is not written: nobody shall load it. */
+	/* Tables that the checker refused are not written: nobody shall load them. */
 	if (!is_kept(who, i) || tables->st || (engine && !tables->sweep.routed))
 		return OSR_OK;
 	if (keep->dump.dir)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * Command lines as data (cli.h): how words fill the arguments of a sub-command, and what --help
- * prints of the tables.
+ * Command lines as data (cli.h): how words fill the arguments of a sub-command, and how --help
+ * prints the tables.
  */
 #include "cli/cli.h"
 
@@ -208,7 +208,7 @@ static enum osr_status take_option(struct reader *reader, char **word)
 	}
 	if (option->take)
 		return take_member(&reader->line, option, part->args, arg);
-	/* What only prints, as --help, prints nothing of a line that is wrong. */
+	/* An option that only prints, such as --help, prints nothing if the line has an error. */
 	return reader->st ? OSR_OK : part->spec->parse(option->key, arg, part->args, &reader->line);
 }
 

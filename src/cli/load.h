@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * load.h - what `route`, `report` and `check` say of the load of tables: to first LIDs, and, where
- * end ports have several, to all of them, with the bandwidth by the LIDs that programs use
+ * load.h - output of `route`, `report` and `check` about the load of tables: to first LIDs, and,
+ * where end ports have several, to all of them, with the bandwidth by the LIDs that programs use
  * (osmroutes/split.h).
  */
 #ifndef OSR_CLI_LOAD_H

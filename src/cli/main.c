@@ -17,7 +17,7 @@ const struct cli_command *const cli_commands[] = {
 	&cli_status, &cli_key,   &cli_drain, &cli_undrain, &cli_order, &cli_generate, NULL,
 };
 
-/* Names that this release still knows, and what has their work now. */
+/* Names that this release still knows, and the commands that have their work now. */
 static const struct {
 	const char *name, *now;
 } old_names[] = {
@@ -56,7 +56,7 @@ static int usage(FILE *out, int code)
 	return code;
 }
 
-/* What a name that is no command may have meant. The exit code. */
+/* The command that a wrong name may have meant. The exit code. */
 static int unknown_command(const char *name)
 {
 	struct osr_guess guess = { .word = name };

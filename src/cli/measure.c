@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is to be measured ------------------------------------------------------------------ */
+/*
+ * ---- options ----------------------------------------------------------------------------------
+ */
 
 enum { OPT_WORST = 256 };
 
@@ -309,8 +311,8 @@ static enum osr_status find_worst(struct cli_measure *measure, struct cli_measur
 }
 
 /*
- * How even the loads are; of tables that no engine made also what the checker of a sweep would have
- * said.
+ * How even the loads are; for tables that no engine made also the figures that the checker of a
+ * sweep would have given.
  */
 static void weigh(const struct osr_fabric *fabric, struct cli_measured *measured)
 {
@@ -361,7 +363,7 @@ static void analyze(struct cli_measure *measure, struct cli_measured *measured,
 	struct osr_phases phases;
 	struct osr_diag diag = { "" };
 	struct cli_stamp check = cli_now();
-	/* What the checker said of an engine's tables saves the search for what it has proven. */
+	/* The checker's answers about an engine's tables save the search for the proven ones. */
 	struct osr_inquiry ask = { .fabric = measured->fabric,
 				   .gen = &measured->tables.gen,
 				   .checked = measured->tables.sweep.routed
@@ -408,10 +410,7 @@ static void analyze(struct cli_measure *measure, struct cli_measured *measured,
 	if (!st && measure->n_bisections)
 		st = run_survey(&measure->pool, &in, "bisections", &measured->bisections, &diag);
 	measured->bandwidth_ms = cli_cpu_ms() - start;
-	/*
-	 * Without hosts everything else can still be said; and what is wrong with the tables comes
-	 * first.
-	 */
+	/* Without hosts all other figures can still be given; errors of the tables come first. */
 	if (st && st != OSR_NOT_APPLICABLE && !measured->st) {
 		measured->st = st;
 		measured->diag = diag;
@@ -453,7 +452,7 @@ enum osr_status cli_measure(struct cli_measure *measure, const struct cli_measur
 
 /* ---- the figures ---------------------------------------------------------------------------- */
 
-/* What must be there for a figure. */
+/* Conditions of a figure. */
 enum {
 	OF_CHECK = 1,
 	OF_LOADS = 2,
@@ -584,7 +583,7 @@ int cli_measured_say(struct out *out, const struct cli_measured *measured)
 	if (st)
 		out_note(out, "%s: %s", measured->name, measured->diag.text);
 	if (measured->tables.sweep.routed) {
-		/* What an engine says of its tables, and the checker of them. */
+		/* The engine's claims about its tables, and the checker's proofs. */
 		if (routing->note)
 			out_note(out, "%s: %s", measured->name, routing->note);
 		out_textf(out, "digest", "%016llx",

@@ -206,7 +206,7 @@ static const char *cell(const json_t *row, const struct out_field *field, int di
 	return buf;
 }
 
-/* What people see of a section. */
+/* The part of a section that people see. */
 struct view {
 	const struct out_field *field[MAX_SHOWN];
 	int n, labels; /* width of the labels */
@@ -214,7 +214,7 @@ struct view {
 	size_t n_rows;
 };
 
-/* Of a section with a line for each field those that some row has. */
+/* Of a section with a line for each field: the fields that some row has. */
 static struct view view_of(const struct out *out, const struct out_section *section)
 {
 	struct view view = { .labels = MIN_LABEL,
@@ -255,7 +255,7 @@ static int shown_width(const struct view *view, size_t i, int k, int least)
 	return n > least ? n : least;
 }
 
-/* Verdicts have colours: what is wrong is seen at once. width < 0: to the left. */
+/* Verdicts have colours: an error is seen at once. width < 0: to the left. */
 static void put_cell(const struct out *out, const char *text, int width)
 {
 	static const char *const words[][2] = { { "proven", "\033[32m" },

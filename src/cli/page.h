@@ -20,15 +20,18 @@ extern const struct out_field page_answer_fields[], page_place_fields[], page_ca
 		"lanes", OUT_ROWS, page_lane_fields                                                \
 	}
 
-/* The fabric, and what is said of the first tables alone. */
+/* The fabric, and the facts of the first tables alone. */
 void page_say_first(const struct cli_measured *measured, struct out *out);
-/* Of each tables: what every cable carries, and what routes between two leaves meet. */
+/*
+ * For each set of tables: the load of every cable, and the load that routes between two leaves
+ * meet.
+ */
 enum osr_status page_say_loads(const struct cli_measured *measured, struct out *out,
 			       struct osr_diag *diag);
 /*
- * What one more cable beside the busiest one would gain: engine i routes the fabric with it. The
- * cable is added to the net of run->in, which nothing may need any more. Nothing is said where no
- * port is free or the engine refuses.
+ * The gain of one more cable beside the busiest one: engine i routes the fabric with it. The cable
+ * is added to the net of run->in, which nothing may need any more. No row if no port is free or the
+ * engine refuses.
  */
 enum osr_status page_say_gain(struct cli_run *run, uint32_t i, const struct cli_measured *measured,
 			      struct osr_diag *diag);

@@ -242,7 +242,7 @@ static enum osr_status read_config(struct cli_subjects *subjects, struct osr_dia
 	enum osr_status st = OSR_OK;
 
 	osr_osmconf_default(osm);
-	osm->qos = true; /* without a word on it, lanes are what the plugin is for */
+	osm->qos = true; /* without a word on it, lanes are the plugin's purpose */
 	if (osmconf)
 		st = osr_osmconf_read(osmconf, osm, diag);
 	if (!st && osmconf && !osr_osmconf_lists(osm->plugin_name, "osmroutes"))
@@ -288,7 +288,10 @@ static enum osr_status read_config(struct cli_subjects *subjects, struct osr_dia
 			const char *word = subjects->setting[k];
 			size_t n = strcspn(word, "=");
 
-			/* What the engine does not know may be an option of the plugin itself. */
+			/*
+			 * A word that the engine does not know may be an option of the plugin
+			 * itself.
+			 */
 			if (word[n] && !osr_options_known(engine->params, word, n) &&
 			    osr_options_known(osr_plugin_params, word, n))
 				st = osr_fail(diag, OSR_INVAL,
@@ -474,7 +477,7 @@ bool cli_subjects_skip(const struct cli_subjects *subjects, uint32_t i,
 
 enum { LFTS, SL2VL, PATHS, GROUPS };
 
-/* What a directory of dumps may hold; the first of a kind counts. */
+/* The files that a directory of dumps may hold; the first of a kind counts. */
 static const struct {
 	unsigned kind;
 	const char *name;

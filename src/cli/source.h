@@ -50,7 +50,7 @@ struct cli_tables {
 	/* Of an engine's: */
 	struct osr_result result; /* for the next sweep; its fabric is the caller's */
 	struct osr_sweep sweep;
-	/* Of those that were read: */
+	/* Of tables that were read: */
 	bool is_live, was_live; /* the latter: from a file of --save (keep.h) */
 	char *file[4];          /* LFTs, SL2VL, SLs of paths, multicast; NULL: none; freed */
 	struct osr_tables tables;
@@ -173,14 +173,14 @@ void cli_tables_make(const struct cli_subjects *subjects, uint32_t i,
 bool cli_subjects_skip(const struct cli_subjects *subjects, uint32_t i,
 		       const struct cli_tables *tables);
 /*
- * As the plugin does where its engine refuses: the tables of before, if they still fit. Otherwise
+ * As the plugin does where its engine refuses: the previous tables, if they still fit. Otherwise
  * nothing changes.
  */
 void cli_tables_again(const struct cli_subjects *subjects, uint32_t i,
 		      const struct osr_result *previous, struct cli_tables *tables);
 void cli_tables_free(struct cli_tables *tables);
 
-/* What the arguments of every sub-command begin with. */
+/* The beginning of the arguments of every sub-command. */
 struct cli_run {
 	struct out out;
 	struct cli_input in;
@@ -205,8 +205,7 @@ struct cli_run {
 	.who = { .req = { .clock_ms = cli_thread_ms }, .how = { .sl = -1, .sls_needed = true } }
 
 /*
- * A sub-command, from its command line to what it prints; argv[0] is "osmroutes NAME". The exit
- * code.
+ * A sub-command, from its command line to its output; argv[0] is "osmroutes NAME". The exit code.
  */
 int cli_run(const struct cli_command *command, int argc, char **argv);
 

@@ -41,7 +41,7 @@ static bool hosts_turn(const struct osr_fabric *fabric, const struct osr_routing
 	return false;
 }
 
-/* What no packet between hosts does in this loop, by the first such step. */
+/* The first step of this loop that no packet between hosts takes. */
 static void name_need(const struct osr_fabric *fabric, const struct osr_routing *routing,
 		      const struct osr_loop *loop, char *buf, size_t size)
 {
@@ -131,7 +131,7 @@ enum osr_status cli_verify(const struct osr_inquiry *ask, struct osr_arena *scra
 		return st;
 	verdicts->hosts = verdicts->all;
 	verdicts->hosts.audit = (struct osr_audit){ 0 };
-	/* What holds for all packets holds for those between hosts. */
+	/* An answer for all packets holds for packets between hosts. */
 	between_hosts.scope |= OSR_ONLY_HOSTS;
 	between_hosts.questions = 0;
 	between_hosts.max_listed = 0;

@@ -21,7 +21,7 @@
 
 struct cli_verdicts {
 	struct osr_findings hosts; /* without an audit */
-	struct osr_findings all;   /* its audit is that of all packets */
+	struct osr_findings all;   /* its audit is of all packets */
 	bool changed;              /* the live fabric changed while it was read: nothing is known */
 };
 
@@ -68,8 +68,8 @@ enum osr_status cli_verdicts_confirm(struct cli_verdicts *verdicts, const struct
 	}
 
 /*
- * Into the current row, and lines for people on what is not proven. CLI_BAD if the verdict between
- * hosts is "refuted". `name`: whose tables, or NULL.
+ * Into the current row, and lines for people about everything not proven. CLI_BAD if the verdict
+ * between hosts is "refuted". `name`: whose tables, or NULL.
  */
 int cli_verdicts_say(struct out *out, const char *name, const struct cli_verdicts *verdicts,
 		     uint32_t required);
