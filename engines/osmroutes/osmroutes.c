@@ -31,9 +31,7 @@
 #define CHOOSE_SMALL (1u << 22) /* table entries: where all engines together take seconds at most */
 #define CHOOSE_NOTE 500
 
-/*
- * ---- the worth of tables ----------------------------------------------------------------------
- */
+/* ---- the worth of tables --------------------------------------------------------------------- */
 
 /* All tables of one fabric are measured on the same bisections. */
 enum osr_status osr_worth_of(const struct osr_fabric *fabric, const struct osr_routing *routing,

@@ -86,7 +86,7 @@ uint32_t osr_threads_parts(const struct osr_arena *scratch, uint64_t n_steps);
 
 /*
  * do_item(ctx, i, item) once for each item < n_items, where i < n_parts is the part that has taken
- * it. A part takes one item after the other, so what belongs to i needs no lock.
+ * it. A part takes one item after the other, so data of part i needs no lock.
  */
 void osr_threads_share(const struct osr_arena *scratch,
 		       void (*do_item)(void *ctx, uint32_t i, uint32_t item), void *ctx,

@@ -38,8 +38,8 @@ struct osr_request {
 	 */
 	bool keep_any_sl;
 	/*
-	 * Milliseconds since some epoch, for the phase times of the log only; NULL: no times.
-	 * The core never reads a clock itself. clock_ms is CPU time, wall_ms that of the wall.
+	 * Milliseconds since some epoch, for the phase times of the log only; NULL: no times. The
+	 * core never reads a clock itself. clock_ms is CPU time, wall_ms the time on the wall.
 	 */
 	double (*clock_ms)(void);
 	double (*wall_ms)(void);
@@ -89,11 +89,11 @@ struct osr_job {
 	/* the last checked result; NULL: none. Not for engines */
 	const struct osr_result *previous;
 	/*
-	 * Why the switches do not go from the tables of `previous` to those of this sweep, for the
-	 * log; NULL: they do.
+	 * Why the switches do not change from the tables of `previous` to the tables of this sweep,
+	 * for the log; NULL: they do.
 	 */
 	const char *no_transition;
-	/* NULL: switches hold what `previous` says, and no part is left out */
+	/* NULL: switches hold the tables of `previous`, and no part is left out */
 	const struct osr_held *held;
 	struct osr_arena *scratch;
 	struct osr_arena *arena; /* of the result */

@@ -80,7 +80,7 @@ struct osr_lanes_options {
 	bool detours; /* longer routes where the lanes do not suffice; else OSR_NO_VL */
 };
 
-/* What has been reached so far. */
+/* The state of the job so far. */
 enum osr_lanes_state {
 	OSR_LANES_UNROUTED, /* spf is initialised, no route yet */
 	OSR_LANES_FIRST,    /* the first pass of shortest paths is done */
@@ -134,9 +134,9 @@ enum osr_status osr_lanes_route(struct osr_lanes_job *job);
 enum osr_status osr_layers_single(struct osr_lanes_job *job, bool *fits);
 
 /*
- * One lane in the order of a tree, for routes of job->s (routed, not finished) that go up it first
- * and then down, by and large: those that do not take detours, but for what one port 0 would send
- * to another. The certificate, the claims and, if requested, the spanning tree of multicast.
+ * One lane in the order of a tree, for routes of job->spf (routed, not finished), most of which go
+ * up the tree first and then down: all routes without a detour, except from one port 0 to another.
+ * Makes the certificate, the claims and, if requested, the spanning tree of multicast.
  */
 struct osr_tree_order;
 enum osr_status osr_lanes_in_order(const struct osr_lanes_job *job,

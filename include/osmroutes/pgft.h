@@ -137,10 +137,12 @@ enum osr_status osr_pgft_find(const struct osr_fabric *fabric, const struct osr_
 			      struct osr_arena *scratch, struct osr_pgft *pgft,
 			      struct osr_diag *diag);
 
-/* What to remember of pgft, and of what it recalled, for the next time, as bytes in `arena`. */
+/* The digits of pgft, and those that it recalled, for the next sweep, as bytes in `arena`. */
 enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, struct osr_arena *arena,
 				  struct osr_notes *notes, struct osr_diag *diag);
-/* What those bytes say, where they lie. False: they are none, or do not keep to the ranges. */
+/*
+ * The digits in those bytes, in place. False: they are no such bytes, or a number is out of range.
+ */
 bool osr_pgft_memory_read(const struct osr_notes *notes, struct osr_pgft_memory *memory);
 
 /*

@@ -72,9 +72,9 @@ static inline uint32_t osr_first_dest(const struct osr_fabric *fabric, uint32_t 
 uint32_t osr_planes_count(const struct osr_fabric *fabric);
 
 /*
- * The same fabric with the first LID of each port alone: what engines and repairs route. Terminals,
- * switches and channels keep their numbers; the dest of a LID is first->lid_dest[LID]. New arrays
- * lie in `arena`, all others are fabric's. O(terminals + LIDs).
+ * The same fabric with the first LID of each port alone, which engines and repairs route.
+ * Terminals, switches and channels keep their numbers; the dest of a LID is first->lid_dest[LID].
+ * New arrays lie in `arena`, the others are those of `fabric`. O(terminals + LIDs).
  */
 enum osr_status osr_planes_first_fabric(const struct osr_fabric *fabric, struct osr_arena *arena,
 					struct osr_fabric *first, struct osr_diag *diag);
@@ -114,8 +114,8 @@ enum osr_status osr_planes_certify(const struct osr_fabric *fabric, const uint32
 				   struct osr_diag *diag);
 
 /*
- * Tables of all LIDs from those of the first ones, plane0, for a full route: the planes with which
- * flows that are split evenly over all LIDs fare best. In `arena`.
+ * Tables of all LIDs from the tables of the first ones, plane0, for a full route: the planes that
+ * give flows split evenly over all LIDs the most bandwidth. In `arena`.
  */
 enum osr_status osr_planes_choose(const struct osr_fabric *fabric, const struct osr_fabric *first,
 				  const struct osr_routing *plane0,

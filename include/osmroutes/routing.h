@@ -17,7 +17,7 @@
 #include <osmroutes/fabric.h>
 #include <osmroutes/planes.h>
 
-/* What the engine says of its result. The checker proves or refutes each one. */
+/* The engine's claims. The checker proves or refutes each one. */
 enum {
 	OSR_CLAIM_MINIMAL = 1 << 0,       /* every route is as short as the graph allows */
 	OSR_CLAIM_DEADLOCK_FREE = 1 << 1, /* every VL acyclic for packets sent on their SL */
@@ -33,9 +33,9 @@ typedef uint8_t osr_sl2vl_t[16];
 
 /*
  * In tables as switches hold them: there is no such row (no such port, or a dump lacks it). Where
- * two generations are looked at, the other one decides. What a switch does by a row that was never
- * programmed is not known: nothing goes on by it, and audit.h names it as a fault if a packet needs
- * it.
+ * two generations are looked at, the other one decides. Nobody knows what a switch does by a row
+ * that was never programmed: no packet goes on by it, and audit.h names it as a fault if a packet
+ * needs it.
  */
 #define OSR_VL_UNSET 255
 
@@ -48,7 +48,7 @@ enum osr_transition {
 };
 
 /*
- * What stable re-routing did; see repair.h. Trees and moves are those of first LIDs, which alone are
+ * The record of stable re-routing; see repair.h. Trees and moves are of first LIDs, which alone are
  * repaired (planes.h).
  */
 struct osr_stable {
@@ -68,27 +68,27 @@ struct osr_stable {
 	 */
 	bool transition_unicast;
 	/*
-	 * The spanning order of multicast is the old one, as far as its cables are there, so that
-	 * it cannot.
+	 * The spanning order of multicast is the old one, wherever its cables exist, so that it
+	 * cannot.
 	 */
 	bool transition_order;
 	char transition_why[240];
 	uint64_t n_withdrawn;       /* entries of osr_routing.withdrawn */
-	uint64_t n_withdrawn_whole; /* those of them whose old route leads to its LID */
+	uint64_t n_withdrawn_whole; /* entries among them whose old route leads to its LID */
 	uint32_t n_channels_lost;   /* channels of the baseline that are not there today */
-	uint32_t n_channels_new;    /* channels of today that the baseline did not have */
+	uint32_t n_channels_new;    /* present channels that the baseline did not have */
 	uint32_t n_trees;           /* LIDs with routes that were cut, or moved for balance */
 	/*
 	 * Entries of whole routes that moved: off the busiest channel, or for a route that was cut.
 	 */
 	uint64_t n_moved;
 	uint64_t n_sl_changed; /* (switch, LID) pairs with another SL than in the last sweep */
-	uint64_t n_sl_lost;    /* pairs with an SL of earlier that is no longer proven */
+	uint64_t n_sl_lost;    /* pairs with an earlier SL that is no longer proven */
 	uint32_t drift; /* permille: balance against the baseline's, see osr_repair_options */
 	char why[200];  /* why the previous result was not kept; "" if there was none */
 };
 
-/* What lanes by turn would have cost, where they were tried and not taken; see turn.h. */
+/* The cost of lanes by turn, where they were tried and not taken; see turn.h. */
 struct osr_any_sl_cost {
 	bool known;        /* they were tried to the end */
 	uint32_t n_longer; /* (switch, LID) routes longer than minimal */
@@ -96,9 +96,9 @@ struct osr_any_sl_cost {
 };
 
 /*
- * What an engine wants back in the next sweep, whatever that is: bytes without pointers, at a
- * multiple of 8, for they are stored over a restart (src/store). So the engine that gets them
- * checks every number before it uses it.
+ * An engine's notes for the next sweep: bytes without pointers, at a multiple of 8, because they
+ * are stored over a restart (src/store). The engine that gets them checks every number before it
+ * uses it.
  */
 struct osr_notes {
 	const void *data;
@@ -146,12 +146,12 @@ struct osr_routing {
 
 	uint8_t n_vls; /* VLs 0 .. n_vls-1 carry routes */
 	/*
-	 * Lanes that the last full route could use, these tables or others that were no better. 0:
-	 * not known. By osr_sweep().
+	 * Lanes that the last full route could use: for these tables, or for others that were no
+	 * better. 0: unknown. By osr_sweep().
 	 */
 	uint8_t n_vls_tried;
 	uint8_t n_layers; /* VLs that were needed to be deadlock-free; <= n_vls after balancing */
-	uint8_t n_layers_one_way; /* what one-way SLs (stock's promise) would have needed */
+	uint8_t n_layers_one_way; /* the same for one-way SLs (stock's promise) */
 	uint32_t *rank;           /* [n_vls * n_channels] certificate; NULL without DEADLOCK_FREE */
 
 	/*
@@ -171,7 +171,7 @@ struct osr_routing {
 	struct osr_stable stable;
 	/*
 	 * [stable.n_withdrawn] entries, as indices of lft, that drop their packets while all others
-	 * are still those of before: the first of two rounds (transition.h). NULL: there are none.
+	 * are still the old ones: the first of two rounds (transition.h). NULL: there are none.
 	 */
 	const uint64_t *withdrawn;
 	/*
@@ -193,7 +193,7 @@ struct osr_routing {
 	double ms_spf, ms_layers; /* filled by the caller's clock, see engine.h */
 };
 
-/* A fabric and the tables made for it: what a sweep leaves behind for the next one. */
+/* A fabric and its tables: the result of a sweep, from which the next one starts. */
 struct osr_result {
 	struct osr_fabric fabric;
 	struct osr_routing routing;
@@ -224,8 +224,8 @@ enum osr_status osr_routing_alloc_sl2vl(struct osr_routing *routing,
 					struct osr_arena *arena, struct osr_diag *diag);
 
 /*
- * 64 bits over what would be programmed: GUIDs, LIDs, LFTs, SLs and SL2VL. Equal for equal tables,
- * on every machine.
+ * 64 bits over everything that would be programmed: GUIDs, LIDs, LFTs, SLs and SL2VL. Equal for
+ * equal tables, on every machine.
  */
 uint64_t osr_routing_digest(const struct osr_fabric *fabric, const struct osr_routing *routing);
 

@@ -54,7 +54,7 @@ struct osr_spf {
 	uint32_t *alias;
 
 	uint64_t *weight; /* [n_channels] routes * unit; the low 8 bits are spf.c's own */
-	uint32_t *unit;   /* [n_channels] what one route weighs: fastest rate / own rate, scaled */
+	uint32_t *unit;   /* [n_channels] weight of one route: fastest rate / own rate, scaled */
 	/*
 	 * Distances to switches with CAs or routers, [n_switches]: the largest, and their sum by
 	 * end port.
@@ -78,7 +78,7 @@ struct osr_spf {
 	struct osr_spf_scratch *scratch;
 };
 
-/* What engines take: no round costs 6 % of EFI, ten gain 0.1 %. */
+/* The engines' choice: no round costs 6 % of EFI, ten gain 0.1 %. */
 #define OSR_SPF_ROUNDS 2
 
 struct osr_spf_options {
@@ -146,7 +146,7 @@ void osr_spf_leave_order(struct osr_spf *spf);
  */
 void osr_spf_relieve(struct osr_spf *spf, uint64_t bound);
 
-/* Is the load so close to what no routing can beat that no round is worth while? */
+/* Is the load so close to a bound of every routing that no round is worth while? */
 bool osr_spf_balanced(const struct osr_spf *spf);
 
 /*

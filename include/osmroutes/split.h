@@ -27,13 +27,13 @@ struct osr_split {
 };
 
 /*
- * How many bisections: the same for all tables of a fabric, those of a higher effort after those of
- * a lower one.
+ * How many bisections: the same for all tables of a fabric; a higher effort goes on after the
+ * bisections of a lower one.
  */
 enum osr_split_effort {
 	OSR_SPLIT_CHOICE, /* between planes: `first`, `all` and `free` only, from 3,000 flows */
-	OSR_SPLIT_REPORT, /* what a sweep says: from 5,000 flows */
-	OSR_SPLIT_EXACT,  /* what engines are chosen by, and the command says: from 20,000 flows */
+	OSR_SPLIT_REPORT, /* for the log of a sweep: from 5,000 flows */
+	OSR_SPLIT_EXACT,  /* for the choice of engines and for the command: from 20,000 flows */
 };
 
 /*

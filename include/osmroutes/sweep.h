@@ -27,7 +27,7 @@ struct osr_sweep {
 	 * may be longer than the shortest ones.
 	 */
 	bool reused;
-	bool routed;  /* there are tables: a later failure is that of the check or of a promise */
+	bool routed;  /* there are tables: a later failure is one of the check or of a promise */
 	bool refused; /* the check refused a re-route, and the engine has routed from nothing */
 	struct osr_verdict verdict;
 	struct osr_checked checked;               /* by the engine, between both halves */
@@ -47,8 +47,8 @@ enum osr_status osr_sweep(const struct osr_job *job, struct osr_result *result,
 			  struct osr_sweep *sweep);
 
 /*
- * Both halves of it: up to the transition (refused: what the check said of a re-route on the same
- * fabric, or NULL), and from the check on (of tables from elsewhere, too).
+ * Both halves of a sweep: up to the transition (refused: the checker's reason against a re-route on
+ * the same fabric, or NULL), and from the check on (of tables from elsewhere, too).
  */
 enum osr_status osr_sweep_route(const struct osr_job *job, const struct osr_diag *refused,
 				struct osr_result *result, struct osr_sweep *sweep);
@@ -81,9 +81,9 @@ enum osr_status osr_worth_of(const struct osr_fabric *fabric, const struct osr_r
 bool osr_worth_more(const struct osr_worth *later, const struct osr_worth *earlier);
 
 /*
- * Rows that the sweep reads by name from the options of engines that have them. An engine with
- * OSR_ENGINE_REROUTE has STABLE; without the others there is no cap, no limit of the drift, and
- * none of what repairs cost.
+ * Options that the sweep reads by name, if the engine has them. An engine with OSR_ENGINE_REROUTE
+ * has STABLE; without the others there is no cap, no limit of the drift, and no limit of the cost
+ * of repairs.
  */
 #define OSR_SWEEP_MAX_VLS                                                                          \
 	{                                                                                          \

@@ -316,9 +316,7 @@ static enum osr_status write_junit(const struct args *args, const struct outcome
 	return cli_written(out, args->junit, diag);
 }
 
-/*
- * ---- output -----------------------------------------------------------------------------------
- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static const struct out_field head_fields[] = {
 	CLI_INPUT_FIELDS,

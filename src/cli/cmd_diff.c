@@ -55,9 +55,7 @@ struct outcome {
 	struct cli_stamp time;
 };
 
-/*
- * ---- differences ------------------------------------------------------------------------------
- */
+/* ---- differences ----------------------------------------------------------------------------- */
 
 /*
  * Pairs of a host and the LID of another host that have another SL; and SL2VL tables. If a
@@ -139,9 +137,7 @@ static void count_groups(const struct args *args, struct outcome *outcome)
 	}
 }
 
-/*
- * ---- output -----------------------------------------------------------------------------------
- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static const struct out_field head_fields[] = { CLI_INPUT_FIELDS, { 0 } };
 

@@ -234,9 +234,7 @@ static bool say_path(struct cli_run *run, uint32_t from, uint32_t dest)
 	return !end;
 }
 
-/*
- * ---- routes over a cable ----------------------------------------------------------------------
- */
+/* ---- routes over a cable --------------------------------------------------------------------- */
 
 struct direction {
 	struct args *args;
@@ -660,9 +658,7 @@ static enum osr_status path_parse(int key, const char *arg, void *args, const st
 	return OSR_NOT_APPLICABLE;
 }
 
-/*
- * ---- questions --------------------------------------------------------------------------------
- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
 static enum osr_status take_host(void *ctx, struct osr_lines *in, const char *word, uint32_t slots)
 {

@@ -43,9 +43,7 @@ struct args {
 	long ranks, offsets, owner;
 };
 
-/*
- * ---- answers ----------------------------------------------------------------------------------
- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 /* The answer to `line`, which is released, or NULL: osrk_error() says why. */
 static json_t *ask(struct osrk *client, json_t *line)

@@ -392,9 +392,7 @@ static enum osr_status run_case(void *ctx, uint32_t thread, uint32_t k, struct o
 	return found->st == OSR_NOMEM ? OSR_NOMEM : OSR_OK;
 }
 
-/*
- * ---- output -----------------------------------------------------------------------------------
- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static const struct out_field head_fields[] = {
 	CLI_INPUT_FIELDS, CLI_SUBJECTS_FIELDS, { "cases", NULL, OUT_COUNT }, { 0 }

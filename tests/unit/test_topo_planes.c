@@ -569,9 +569,7 @@ static void test_restart(void **state)
 	osr_net_free(&net);
 }
 
-/*
- * ---- the engine that chooses ------------------------------------------------------------------
- */
+/* ---- the engine that chooses ----------------------------------------------------------------- */
 
 static void route_damaged(const char *engine, const struct osr_fabric *fabric,
 			  struct osr_arena *arena, struct osr_result *result,

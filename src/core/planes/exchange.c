@@ -247,9 +247,7 @@ static void exchange_planes(struct exchange *exchange)
 	}
 }
 
-/*
- * ---- whole trees -------------------------------------------------------------------------------
- */
+/* ---- whole trees ----------------------------------------------------------------------------- */
 
 /*
  * Is each exchange of places an automorphism that leaves the switches with hosts where they are?
@@ -336,9 +334,7 @@ static void exchange_all(struct exchange *exchange)
 	}
 }
 
-/*
- * ---- damaged trees -----------------------------------------------------------------------------
- */
+/* ---- damaged trees --------------------------------------------------------------------------- */
 
 /* For moves: v sends to d by c, with what sends through it. */
 static bool exchange_may(struct osr_moves *moves, uint32_t d, uint32_t v, uint32_t c,

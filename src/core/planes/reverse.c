@@ -33,9 +33,7 @@ struct reverse {
 		*last; /* [n_switches] by which channel the route from there arrives, or OSR_NONE */
 };
 
-/*
- * ---- trees ------------------------------------------------------------------------------------
- */
+/* ---- trees ----------------------------------------------------------------------------------- */
 
 static void reverse_list_hosts(struct reverse *reverse)
 {
@@ -119,9 +117,7 @@ static bool reverse_trees(struct reverse *reverse)
 	return true;
 }
 
-/*
- * ---- lanes ------------------------------------------------------------------------------------
- */
+/* ---- lanes ----------------------------------------------------------------------------------- */
 
 /* Of what goes on from dimension `a` to `b`. */
 static uint8_t reverse_lane(const struct reverse *reverse, uint32_t a, uint32_t b)
@@ -190,9 +186,7 @@ static enum osr_status reverse_lanes(const struct reverse *reverse, struct osr_r
 	return OSR_OK;
 }
 
-/*
- * ---- all --------------------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 /* Cliques alone, two at least, all in one piece. */
 static enum osr_status reverse_find(struct reverse *reverse, struct osr_diag *why)

@@ -23,7 +23,9 @@ static inline void osr_neighbours(const struct osr_fabric *fabric, uint32_t *row
 		OSR_EACH_CHANNEL(c, fabric, v) {
 			uint32_t u = fabric->chan_dst[c];
 
-			/* What an earlier switch left there lies before the row of this one. */
+			/*
+			 * Values that an earlier switch left there lie before the row of this one.
+			 */
 			if (at[u] == OSR_NONE || at[u] < row[v]) {
 				at[u] = n;
 				if (mult)

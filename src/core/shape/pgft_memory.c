@@ -34,7 +34,7 @@ const struct osr_pgft_known *osr_pgft_memory_find(const struct osr_pgft_memory *
 		       : NULL;
 }
 
-/* What is remembered of a tree. */
+/* The remembered part of a tree. */
 static struct osr_pgft_tree shape_of(const struct osr_pgft_tree *tree)
 {
 	struct osr_pgft_tree shape = { .h = tree->h };
@@ -81,8 +81,8 @@ static bool pgft_takes(struct pgft_work *work, const struct osr_pgft_tree *tree,
 }
 
 /*
- * A switch of which nothing is known, as one that replaces another: below or above the first
- * neighbour that is known.
+ * An unknown switch, for example one that replaces another: below or above the first neighbour that
+ * is known.
  */
 static void recall_new(struct pgft_work *work, const struct osr_pgft_tree *tree, uint32_t s)
 {
@@ -121,7 +121,7 @@ enum osr_status osr_pgft_recall(struct pgft_work *work, const struct pgft_part *
 	st = osr_pgft_places(work, part, tree);
 	if (st)
 		return st;
-	/* All that are known were in one tree, and have places of their own. */
+	/* All known switches were in one tree, and have places of their own. */
 	for (uint32_t i = 0; i < part->n; i++) {
 		uint32_t s = part->member[i], l, *place;
 		const struct osr_pgft_known *was =
@@ -149,7 +149,8 @@ enum osr_status osr_pgft_recall(struct pgft_work *work, const struct pgft_part *
 		if (!osr_pgft_memory_find(work->memory, work->fabric->sw_guid[part->member[i]], 0))
 			recall_new(work, tree, part->member[i]);
 	/*
-	 * Nothing was assumed of the others' cables so far. What has no place hangs on one switch.
+	 * Nothing was assumed of the others' cables so far. A switch without a place hangs on one
+	 * switch.
 	 */
 	for (uint32_t i = 0; i < part->n; i++) {
 		uint32_t s = part->member[i];
@@ -208,8 +209,8 @@ enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, struct osr_arena 
 		if (i != OSR_NONE)
 			known.tree = before ? pgft->tree[i].recalled : i;
 		/*
-		 * One that was not known before takes the row of the switch at whose place it
-		 * stands now, or else a new one.
+		 * A switch that was unknown takes the row of the switch at whose place it stands
+		 * now, or else a new one.
 		 */
 		if (!osr_pgft_memory_find(before, known.guid, 0)) {
 			for (uint32_t k = 0; k < n_before && known.level; k++)
@@ -241,7 +242,7 @@ enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, struct osr_arena 
 
 #define MAX_HOSTS 255 /* of a leaf, as ports are */
 #define MAX_PARALLEL 255
-#define MAX_UP_PORTS 4096 /* of a switch, those that are missing included */
+#define MAX_UP_PORTS 4096 /* of a switch, missing ones included */
 
 static bool memory_tree_is_valid(const struct osr_pgft_tree *tree)
 {

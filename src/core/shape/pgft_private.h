@@ -76,12 +76,12 @@ static inline uint32_t *osr_pgft_place(const struct osr_pgft_tree *tree, uint32_
 }
 
 /*
- * pgft_memory.c: levels, digits, places and the tree's shape as they were. OSR_NOT_APPLICABLE if
- * this component does not fit what is remembered.
+ * pgft_memory.c: the remembered levels, digits, places and shape of the tree. OSR_NOT_APPLICABLE if
+ * this component does not fit them.
  */
 enum osr_status osr_pgft_recall(struct pgft_work *pgft, const struct pgft_part *part,
 				struct osr_pgft_tree *tree);
-/* What is remembered of a switch, or of a port of it; NULL: nothing. */
+/* The memory of a switch, or of a port of it; NULL: none. */
 const struct osr_pgft_known *osr_pgft_memory_find(const struct osr_pgft_memory *memory,
 						  uint64_t guid, uint8_t port);
 

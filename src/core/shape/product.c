@@ -132,7 +132,7 @@ static enum osr_status knit_squares(struct finder *finder)
 	for (uint32_t v = 0; v < n; v++) {
 		uint32_t begin = finder->row[v], end = finder->row[v + 1];
 
-		/* What earlier switches left in at[] lies before this row. */
+		/* Values that earlier switches left in at[] lie before this row. */
 		for (uint32_t e = begin; e < end; e++)
 			at[finder->near[e]] = e;
 		for (uint32_t e = begin; e < end; e++)
@@ -168,8 +168,8 @@ static enum osr_status knit_squares(struct finder *finder)
 /* ---- directions ------------------------------------------------------------------------------ */
 
 /*
- * The direction of an edge: 2 k and 2 k + 1 are those of dimension k, 2 k alone of a clique;
- * NO_DIM: not known.
+ * The direction of an edge: 2 k and 2 k + 1 belong to dimension k, 2 k alone to a clique; NO_DIM:
+ * unknown.
  */
 static uint32_t way_of(const struct finder *finder, uint32_t e)
 {
@@ -248,7 +248,7 @@ static uint32_t reverse_ways(uint32_t ways)
 	return (ways & 0x55555555) << 1 | (ways >> 1 & 0x55555555);
 }
 
-/* Of an edge without a direction, those that no switch bars at either end. */
+/* For an edge without a direction, the directions that no switch bars at either end. */
 static uint32_t ways_left(const struct finder *finder, const uint32_t *bar, uint32_t e)
 {
 	uint32_t set = osr_set_of(finder->way, e), back = osr_set_of(finder->way, finder->back[e]);
@@ -441,8 +441,8 @@ static enum osr_status spread_labels(struct finder *finder, uint32_t root)
 }
 
 /*
- * What is connected without the cables of a clique is one member of it; members are numbered by
- * their first switch.
+ * A part that is connected without the cables of a clique is one member of it; members are numbered
+ * by their first switch.
  */
 static enum osr_status name_cliques(struct finder *finder)
 {
@@ -598,7 +598,7 @@ static void place_rest(struct finder *finder)
 	}
 }
 
-/* Switches by place, for those that have one by now. */
+/* Switches by place, for the switches that have one by now. */
 static enum osr_status own_places(struct finder *finder)
 {
 	struct osr_product *product = finder->product;

@@ -45,8 +45,9 @@ static void place_one(struct tree_growth *growth, uint32_t v)
 }
 
 /*
- * Places v and, breadth first, what it anchors (all that is cabled to it from above, upper switches
- * of one level too), and what lies below these and waits for nothing above it any more.
+ * Places v and, breadth first, the switches that it anchors (all that are cabled to it from above,
+ * upper switches of one level too), and the switches below these that wait for no switch above them
+ * any more.
  */
 static void place(struct tree_growth *growth, uint32_t v)
 {

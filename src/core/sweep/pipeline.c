@@ -18,7 +18,7 @@ static double sweep_ms(double (*clock)(void))
 	return clock ? clock() : 0;
 }
 
-/* An option of the engine, one of those that sweep.h lists. */
+/* An option of the engine, one of the list in sweep.h. */
 static uint64_t sweep_option(const struct osr_job *job, const char *name, uint64_t otherwise)
 {
 	const struct osr_param *table = job->engine->params;
@@ -98,8 +98,8 @@ static enum osr_status sweep_full_route(const struct osr_job *job, const struct 
 enum { SWEEP_REROUTE, SWEEP_SPARE, SWEEP_FULL, SWEEP_OFFERS };
 
 /*
- * By SL a full route takes the SLs of connections away; the load may exceed by so many times more:
- * 200 % for 120.
+ * By SL a full route takes the SLs of connections away; the load may exceed by this many times
+ * more: 200 % for 120.
  */
 #define SWEEP_BY_SL_EXCESS 5
 
@@ -125,7 +125,7 @@ static bool sweep_add(const struct osr_job *job, struct sweep_offer *offer, uint
 	return offer->checked.load && offer->checked.verdict.efi <= most;
 }
 
-/* What more lanes can prove, of what is asked for. */
+/* Requested claims that more lanes can prove. */
 static uint32_t sweep_wanted(const struct osr_job *job)
 {
 	uint32_t wanted = OSR_CLAIM_DEADLOCK_FREE | OSR_CLAIM_REVERSIBLE;
@@ -135,7 +135,7 @@ static uint32_t sweep_wanted(const struct osr_job *job)
 	return wanted | (job->request.multicast ? OSR_CLAIM_MULTICAST : 0);
 }
 
-/* The busiest channel may carry so many percent of the least, as after a repair (repair.h). */
+/* The busiest channel may carry this percentage of the least, as after a repair (repair.h). */
 #define SWEEP_BALANCED 105
 
 /* Could more lanes make these tables better? */
@@ -342,7 +342,7 @@ static enum osr_status sweep_first_result(const struct osr_job *job,
 	return st ? st : osr_planes_first_result(&all, job->scratch, first, job->diag);
 }
 
-/* Tables of the first LID of each port, as if there were no others; then those of all. */
+/* Tables of the first LID of each port, as if there were no others; then the tables of all. */
 static enum osr_status sweep_planes(const struct osr_job *job, const struct osr_diag *refused)
 {
 	const struct osr_result *last = job->previous;
@@ -393,7 +393,7 @@ enum osr_status osr_sweep_route(const struct osr_job *job, const struct osr_diag
 	enum osr_status st;
 
 	*sweep = (struct osr_sweep){ .routed = false };
-	/* The job of the engine: what it remembers, and never more lanes than its options say. */
+	/* The job of the engine: its notes, and never more lanes than its options say. */
 	mine.fabric = &result->fabric;
 	mine.routing = &result->routing;
 	mine.notes = (struct osr_notes){ NULL, 0 };
@@ -460,7 +460,7 @@ enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *re
 	proven = sweep->verdict.proven;
 	result->load = checked->load;
 	osr_arena_reset(job->scratch, mark);
-	/* Beyond what the checker proves: what this engine and this sweep promised. */
+	/* Promises of this engine and this sweep beyond the checker's proofs. */
 	if (!st && result->routing.n_vls > req->max_vls)
 		st = osr_fail(job->diag, OSR_CHECK_FAILED,
 			      "the tables use %u virtual lanes of %u%s%s", result->routing.n_vls,

@@ -12,14 +12,14 @@
 #include <osmroutes/each.h>
 #include <osmroutes/set.h>
 
-/* What is withdrawn besides what was before. */
+/* Entries withdrawn besides the old ones. */
 enum attempt { WITHDRAW_CYCLES, WITHDRAW_CUT, WITHDRAW_ALL, N_ATTEMPTS };
 
 struct transition {
-	const struct osr_fabric *fabric; /* all that stands */
+	const struct osr_fabric *fabric; /* the whole standing fabric */
 	struct osr_routing *routing;     /* the new tables, on the routed fabric */
 	struct osr_routing made;         /* the same on f */
-	struct osr_earlier was;          /* what switches hold, on f */
+	struct osr_earlier was;          /* the tables of the switches, on fabric */
 	struct osr_routing old;          /* the same, as it is followed */
 	struct osr_routing now;          /* the new ones, as they would be */
 	const struct osr_fabric *routed;
@@ -46,7 +46,7 @@ struct transition {
 	struct osr_follow follow; /* entries of the old tables, and of the new ones */
 
 	struct osr_arena *scratch;
-	struct osr_arena kept; /* of what must outlive a use of scratch */
+	struct osr_arena kept; /* of data that must outlive a use of scratch */
 };
 
 /* May senders choose their SL? Also if there is one lane: then SLs say nothing. */
@@ -55,7 +55,7 @@ static bool transition_any_sl(const struct osr_routing *routing)
 	return !routing->sl || routing->n_vls <= 1 || (routing->claims & OSR_CLAIM_ANY_SL);
 }
 
-/* ---- what is asked --------------------------------------------------------------------------- */
+/* ---- the question ---------------------------------------------------------------------------- */
 
 /* A switch of f in the routed fabric; OSR_NONE: it is left out there. */
 static uint32_t routed_switch(const struct transition *transition, uint32_t s)
@@ -64,9 +64,10 @@ static uint32_t routed_switch(const struct transition *transition, uint32_t s)
 }
 
 /*
- * What switches hold: what the last tables say, if they say something of this switch and this LID,
- * else what the switch has confirmed. By an entry for a port without a cable nothing goes on. To a
- * switch that is left out, and was before, no packet comes: it has no entries here.
+ * The tables of the switches: the last tables, if they have an entry for this switch and this LID,
+ * else the entries that the switch has confirmed. By an entry for a port without a cable no packet
+ * goes on. To a switch that is left out, and was left out before, no packet comes: it has no
+ * entries here.
  */
 static void old_tables(struct transition *transition, const struct osr_held *held)
 {
@@ -110,8 +111,8 @@ static void old_tables(struct transition *transition, const struct osr_held *hel
 }
 
 /*
- * What is left out keeps its tables. The VL of a packet that no table knows does not matter: none
- * comes there.
+ * A switch that is left out keeps its tables. The VL of a packet that no table knows does not
+ * matter, because none comes there.
  */
 static void kept_tables(struct transition *transition)
 {
@@ -137,7 +138,7 @@ static void kept_tables(struct transition *transition)
 	}
 }
 
-/* A pair that had no route then has sent on no SL; one that has none now sends on no other. */
+/* A pair that had no route has sent on no SL; a pair that has none now sends on no other SL. */
 static void sls_of_routes(struct transition *transition)
 {
 	uint8_t *old = transition->was.routing.sl, *now = transition->made.sl;
@@ -231,8 +232,8 @@ static enum osr_status transition_begin(struct transition *transition, const str
 }
 
 /*
- * Does the proved checker say so, too, by this order: that of the new tables, or one of all lanes?
- * Where senders choose in one generation alone, one lane stands for all, as in the union.
+ * Does the proved checker agree, by this order: the order of the new tables, or one of all lanes?
+ * If senders choose in one generation alone, one lane stands for all, as in the union.
  */
 static bool transition_confirmed(const struct transition *transition, uint32_t *rank)
 {
@@ -309,9 +310,9 @@ static void carry_order(const struct transition *transition, const uint32_t *fro
 }
 
 /*
- * The old spanning order where its cables and those of the new one make a ring, which is one of
+ * The old spanning order, if its cables and those of the new one make a ring, which is one of
  * dependencies, too: a copy goes round, old entry here and new one there. Only where the union's
- * certificate proves all that is claimed.
+ * certificate proves every claim.
  */
 static void find_order(struct transition *transition)
 {
@@ -454,7 +455,7 @@ static void forget_first_round(struct transition *transition)
 	transition->routing->n_early = 0;
 }
 
-/* What the first round does, in the numbering of the routed fabric. */
+/* The entries of the first round, in the numbering of the routed fabric. */
 static enum osr_status name_first_round(struct transition *transition, struct osr_arena *result,
 					struct osr_diag *diag)
 {
@@ -522,7 +523,8 @@ static enum osr_status transition_rounds(struct transition *transition, struct o
 	if (st)
 		return st;
 	/*
-	 * What is left of loops when as much is withdrawn as can be; but no packet goes in circles.
+	 * The loops left when as many entries are withdrawn as possible; but no packet goes in
+	 * circles.
 	 */
 	if (!transition->free) {
 		if (transition->loop.n) {
@@ -548,8 +550,8 @@ static bool loop_has_copies(const struct transition *transition)
 }
 
 /*
- * What holds for unicast where multicast alone makes loops: in one round, or in the first round
- * that it wants.
+ * The answer for unicast where multicast alone makes loops: in one round, or in the first round
+ * that it needs.
  */
 static enum osr_status transition_unicast(struct transition *transition, struct osr_arena *result,
 					  struct osr_diag *diag)
