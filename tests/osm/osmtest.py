@@ -361,8 +361,10 @@ class Opensm:
         self.process = None
         conf = {'routing_engine': engine, 'sweep_interval': 0, 'dump_files_dir': self.dir, 'qos': 'FALSE',
                 'pid_file': '(null)'}
-        # Its own 200 ms are for switches, which have no other processes beside them: here other tests may begin at any moment.
-        conf['transaction_timeout'] = min(2000, int(500 * max(1, slowness() / 2)))
+        # Its own 200 ms are for switches, which have no other processes beside them. Not more than needed: while OpenSM waits
+        # for a switch that is cut off, the next fault of a test comes.
+        if slowness() > 2:
+            conf['transaction_timeout'] = min(2000, int(100 * slowness()))
         # OpenSM's own 4 MADs at once are a change of threads for each; on large fabrics 32 take half the CPU.
         if len(fabric.ids) > 100:
             conf['max_wire_smps'] = 32
