@@ -8,7 +8,6 @@
 
 #include "core/data/fabric_map.h"
 
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,12 +178,6 @@ json_t *osr_history_json(const struct plugin *plugin)
 
 /* The file ------------------------------------------------------------------------------------------- */
 
-static void history_name(const struct plugin *plugin, char name[OSR_FILE_NAME])
-{
-	snprintf(name, OSR_FILE_NAME, "osmroutes-history-%016" PRIx64 ".json",
-		 cl_ntoh64(plugin->osm->subn.sm_port_guid));
-}
-
 /* Sweeps before a restart: the content of the file is shown, and used for nothing else. */
 static void history_begins(struct plugin *plugin)
 {
@@ -195,7 +188,7 @@ static void history_begins(struct plugin *plugin)
 
 	if (history->list)
 		return;
-	history_name(plugin, name);
+	osr_state_name(plugin, "history", name, sizeof(name));
 	osr_cache_path(name, path, sizeof(path));
 	text = osr_file_read(path, MAX_FILE, NULL, &size, &diag);
 	history->list = text ? json_loadb(text, size, 0, NULL) : NULL;
@@ -234,7 +227,7 @@ static void history_over(struct plugin *plugin)
 	if (bytes) {
 		pages.page[0].size = strlen(text);
 		pages.page[0].bytes = memcpy(bytes, text, pages.page[0].size);
-		history_name(plugin, pages.page[0].name);
+		osr_state_name(plugin, "history", pages.page[0].name, sizeof(pages.page[0].name));
 		osr_writer_give(history->writer, &pages);
 		history->pending = false;
 	}

@@ -17,6 +17,7 @@
 
 #include <opensm/osm_helper.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,6 +218,12 @@ static void take_over(struct plugin *plugin, struct osm_routing_engine *re, cons
 		"-R %s is served by osmroutes (\"takeover = none\" in %s keeps "
 		"OpenSM's own)",
 		name, *plugin->options.config ? plugin->options.config : OSR_DEFAULT_CONFIG);
+}
+
+void osr_state_name(const struct plugin *plugin, const char *what, char *name, size_t size)
+{
+	snprintf(name, size, "osmroutes-%s-%016" PRIx64 ".json", what,
+		 cl_ntoh64(plugin->osm->subn.sm_port_guid));
 }
 
 /* Engines as a feature: the registered engines, and their work between sweeps. */

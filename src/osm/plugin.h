@@ -80,6 +80,9 @@ json_t *osr_warnings(const struct plugin *plugin);
 #define OSR_NODE_NAME 96
 const char *osr_node_name(struct osm_opensm *osm, const osm_node_t *node, char *buf, size_t size);
 
+/* The name of a file in OpenSM's cache directory: osmroutes-WHAT-GUID.json, by the SM's port. */
+void osr_state_name(const struct plugin *plugin, const char *what, char *name, size_t size);
+
 /* The level of messages besides the one line of a sweep: option log_details. */
 osm_log_level_t osr_log_details(const struct plugin *plugin);
 

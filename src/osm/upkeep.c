@@ -7,7 +7,6 @@
 
 #include <complib/cl_timer.h>
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <limits.h>
 #include <math.h>
@@ -33,12 +32,6 @@ struct osr_drains *osr_upkeep_drains(const struct plugin *plugin)
 
 /* The list in a file --------------------------------------------------------------------------- */
 
-static void upkeep_name(const struct plugin *plugin, char name[OSR_FILE_NAME])
-{
-	snprintf(name, OSR_FILE_NAME, "osmroutes-drained-%016" PRIx64 ".json",
-		 cl_ntoh64(plugin->osm->subn.sm_port_guid));
-}
-
 /*
  * In the thread of the control socket, or in the one that sweeps: the file is replaced as a whole.
  */
@@ -55,7 +48,7 @@ static void upkeep_save(struct plugin *plugin)
 	pthread_mutex_lock(&upkeep->saving);
 	version = osr_drains_state(upkeep->drains).version;
 	if (upkeep->loaded && version != upkeep->saved) {
-		upkeep_name(plugin, page.name);
+		osr_state_name(plugin, "drained", page.name, sizeof(page.name));
 		page.bytes = text = osr_drains_save(upkeep->drains);
 		page.size = text ? strlen(text) : 0;
 		failed = !text || !osr_file_replace(&place, &page, &diag);
@@ -184,7 +177,7 @@ static void upkeep_begins(struct plugin *plugin)
 		return;
 	/* The parts drained before a restart. */
 	upkeep->loaded = true;
-	upkeep_name(plugin, name);
+	osr_state_name(plugin, "drained", name, sizeof(name));
 	osr_cache_path(name, path, sizeof(path));
 	text = osr_file_read(path, MAX_BOOK, NULL, &size, &diag);
 	if (text)
