@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "confirm.h"
 
+#include "guids.h"
 #include "mcast_groups.h"
 #include "plugin.h"
 #include "slvl.h"
@@ -29,6 +30,7 @@ static const char *const table_names[N_TABLES] = {
 struct lacks {
 	uint64_t n[N_TABLES];
 	uint32_t n_nodes, n_named;
+	struct guids nodes;
 	char text[400];
 	/* The node that is being looked at. */
 	char node[300];
@@ -38,13 +40,14 @@ struct lacks {
 enum { UNICAST, MULTICAST, N_STAGES };
 
 /*
- * All nodes hold it; some do not, and another sweep was asked for; nor after that one, which ERR
- * OR19 has said.
+ * All nodes hold it; some do not, and another sweep was asked for; one of them not after that sweep
+ * either, which ERR OR19 has said.
  */
 enum standing { HELD, LACKED, REFUSED };
 
 struct confirm {
 	struct lacks lacks[N_STAGES];
+	struct guids lacked[N_STAGES]; /* after the last sweep, sorted */
 	enum standing standing[N_STAGES];
 	cl_timer_t timer; /* until a table that was refused twice is sent again */
 	atomic_uint n_rings;
@@ -67,6 +70,12 @@ static void lacks_add(struct lacks *lacks, enum table table, uint64_t n, const c
 	snprintf(lacks->node + at, sizeof(lacks->node) - at, "%s%s", at ? ", " : "", where);
 }
 
+static void lacks_clear(struct lacks *lacks)
+{
+	osr_guids_clear(&lacks->nodes);
+	memset(lacks, 0, sizeof(*lacks));
+}
+
 /* The node is complete: its name goes before its missing tables, while there is room. */
 static void lacks_node(struct lacks *lacks, struct osm_opensm *osm, const osm_node_t *node)
 {
@@ -82,6 +91,7 @@ static void lacks_node(struct lacks *lacks, struct osm_opensm *osm, const osm_no
 		lacks->n_named++;
 	}
 	lacks->n_nodes++;
+	osr_guids_add(&lacks->nodes, node->node_info.node_guid);
 	*lacks->node = '\0';
 }
 
@@ -391,15 +401,35 @@ json_t *osr_confirm_json(const struct plugin *plugin)
 }
 
 /*
+ * After a sweep: has a node lacked its tables after the sweep before, too? Without memory for all of
+ * them: perhaps, so yes. The nodes of this sweep are then those of the sweep before.
+ */
+static bool lacks_again(struct confirm *confirm, unsigned stage)
+{
+	struct guids *nodes = &confirm->lacks[stage].nodes, *lacked = &confirm->lacked[stage];
+	bool again = nodes->incomplete || lacked->incomplete;
+
+	osr_guids_sort(nodes);
+	for (uint32_t i = 0; i < nodes->n; i++)
+		again |= osr_guids_have(lacked, nodes->guid[i]);
+	osr_guids_clear(lacked);
+	*lacked = *nodes;
+	memset(nodes, 0, sizeof(*nodes));
+	return again;
+}
+
+/*
  * A switch that dies during a sweep does not answer. After a trap, neither does a switch behind a
- * dead cable that nobody has reported yet. So a missing answer is an error only after one more
- * sweep: the discovery that follows a trap, or a sweep requested here.
+ * dead cable that nobody has reported yet. So a missing answer is an error only if the same node
+ * lacks its tables after two sweeps in a row: the second sweep is the discovery that follows a
+ * trap, or one requested here, and a node that it does not find has no tables to hold.
  */
 static void confirm_report(struct plugin *plugin, unsigned stage, bool discovery_follows)
 {
 	const struct engine_ctx *ctx = osr_ctx_of(plugin, plugin->osm->routing_engine_used);
 	struct confirm *confirm = plugin->confirm;
 	const struct lacks *lacks = &confirm->lacks[stage];
+	bool again = !discovery_follows && lacks_again(confirm, stage);
 	char more[40] = "";
 
 	if (lacks_nothing(lacks)) {
@@ -415,7 +445,7 @@ static void confirm_report(struct plugin *plugin, unsigned stage, bool discovery
 	plugin->up = false;
 	if (lacks->n_nodes > lacks->n_named)
 		snprintf(more, sizeof(more), "; and %u more", lacks->n_nodes - lacks->n_named);
-	if (discovery_follows || confirm->standing[stage] == HELD) {
+	if (!again) {
 		osr_log(plugin->osm, OSM_LOG_INFO,
 			"%s: nodes that do not hold the tables they were sent: %u (%s%s); the next "
 			"sweep sends them again",
@@ -437,16 +467,24 @@ static void confirm_report(struct plugin *plugin, unsigned stage, bool discovery
 		ctx->engine->name, lacks->n_nodes, lacks->text, more);
 }
 
+static void confirm_forget(struct confirm *confirm)
+{
+	for (unsigned stage = 0; stage < N_STAGES; stage++) {
+		lacks_clear(&confirm->lacks[stage]);
+		osr_guids_clear(&confirm->lacked[stage]);
+		confirm->standing[stage] = HELD;
+	}
+}
+
 void osr_confirm_unicast(struct plugin *plugin, bool discovery_follows)
 {
 	const struct engine_ctx *ctx = osr_ctx_of(plugin, plugin->osm->routing_engine_used);
 	struct confirm *confirm = plugin->confirm;
 
-	memset(&confirm->lacks[UNICAST], 0, sizeof(confirm->lacks[UNICAST]));
+	lacks_clear(&confirm->lacks[UNICAST]);
 	if (!ctx || !ctx->current) {
 		/* Nothing of ours is in the switches. */
-		memset(confirm->lacks, 0, sizeof(confirm->lacks));
-		memset(confirm->standing, 0, sizeof(confirm->standing));
+		confirm_forget(confirm);
 	} else if (osr_lock(plugin->osm, LOCK_SHARED)) {
 		compare_unicast(&confirm->lacks[UNICAST], ctx, discovery_follows);
 		cl_plock_release(&plugin->osm->lock);
@@ -460,7 +498,7 @@ void osr_confirm_multicast(struct plugin *plugin)
 	struct engine_ctx *ctx = osr_ctx_of(plugin, plugin->osm->routing_engine_used);
 	struct confirm *confirm = plugin->confirm;
 
-	memset(&confirm->lacks[MULTICAST], 0, sizeof(confirm->lacks[MULTICAST]));
+	lacks_clear(&confirm->lacks[MULTICAST]);
 	if (ctx && ctx->current && !plugin->osm->subn.opt.disable_multicast &&
 	    compare_multicast(&confirm->lacks[MULTICAST], ctx))
 		confirm_report(plugin, MULTICAST, false);
@@ -486,6 +524,7 @@ static bool confirm_open(struct plugin *plugin)
 static void confirm_close(struct plugin *plugin)
 {
 	cl_timer_destroy(&plugin->confirm->timer);
+	confirm_forget(plugin->confirm);
 }
 
 const struct feature osr_confirm = {

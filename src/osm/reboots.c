@@ -13,31 +13,18 @@
  * them, whichever SwitchInfo was read before the restart and whichever after; and a cable that
  * fails alone marks no more than its two ends.
  */
+#include "guids.h"
 #include "plugin.h"
 
-#include <stdlib.h>
-
 struct reboots {
-	/* [n] switches with PortStateChange in the discovery before, in OpenSM's order */
-	ib_net64_t *marked;
-	uint32_t n;
+	struct guids marked; /* switches with PortStateChange in the discovery before */
 };
-
-static int compare_marked(const void *a, const void *b)
-{
-	const ib_net64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
 
 /* In this discovery or in the one before. */
 static bool is_marked(const struct reboots *reboots, const osm_switch_t *sw)
 {
-	ib_net64_t guid = sw->p_node->node_info.node_guid;
-
 	return ib_switch_info_get_state_change(&sw->switch_info) ||
-	       (reboots->n &&
-		bsearch(&guid, reboots->marked, reboots->n, sizeof(guid), compare_marked));
+	       osr_guids_have(&reboots->marked, sw->p_node->node_info.node_guid);
 }
 
 static bool may_have_restarted(const struct reboots *reboots, const osm_switch_t *sw)
@@ -78,20 +65,17 @@ static void reboots_find(struct plugin *plugin)
 				if (osm_physp && !osm_physp->need_update)
 					osm_physp->need_update = 1;
 			}
-	/* OpenSM's map goes by GUID in network order, ascending, as compare_marked() does. */
-	free(reboots->marked);
-	reboots->n = 0;
-	reboots->marked =
-		malloc((cl_qmap_count(&subn->sw_guid_tbl) + 1) * sizeof(*reboots->marked));
-	for (osm_switch_t *sw = osr_switches(subn); reboots->marked && sw; sw = osr_after(subn, sw))
+	osr_guids_clear(&reboots->marked);
+	for (osm_switch_t *sw = osr_switches(subn); sw; sw = osr_after(subn, sw))
 		if (ib_switch_info_get_state_change(&sw->switch_info))
-			reboots->marked[reboots->n++] = sw->p_node->node_info.node_guid;
+			osr_guids_add(&reboots->marked, sw->p_node->node_info.node_guid);
+	osr_guids_sort(&reboots->marked);
 	cl_plock_release(&plugin->osm->lock);
 }
 
 static void reboots_close(struct plugin *plugin)
 {
-	free(plugin->reboots->marked);
+	osr_guids_clear(&plugin->reboots->marked);
 }
 
 const struct feature osr_reboots = {

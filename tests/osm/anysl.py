@@ -154,11 +154,12 @@ def port_was_down(workdir):
             opensm.check_log()
 
 
-def halt_at(fabric, opensm, method, n):
-    """opensm stands still with its Nth request from now on that gets (1) or sets (2) PortInfo; what is returned waits for it."""
+def halt_at(fabric, opensm, method, n, attribute='15'):
+    """opensm stands still with its Nth request from now on that gets (1) or sets (2) PortInfo, or another attribute; what is returned
+    waits for it."""
     halt = fabric.sim['OSR_SIM_HALT']
     with open(halt + '.new', 'w') as file:
-        file.write('%d 15 %d %d\n' % (method, n, opensm.process.pid))
+        file.write('%d %s %d %d\n' % (method, attribute, n, opensm.process.pid))
     os.rename(halt + '.new', halt)
 
     def wait():

@@ -3,17 +3,19 @@
 to be proven: in the log, by `osmroutes status`, in both files of metrics_dir."""
 import os
 import re
+import signal
 import subprocess
 
+from anysl import halt_at
 from drain import ask
 from groups import join
 from judge import Claims, expect, generate, judge, scenario
 from keys import Client, keyed, pattern, shift
 from metrics import read_json, read_prom
-from osmtest import COMMAND, QOS, Fabric, Opensm, osmroutes, pause, running, wait_for
+from osmtest import COMMAND, QOS, Fabric, Opensm, find_fabric, osmroutes, pause, running, wait_for
 
 TREE, TORUS = ('tree', 'm=3,3', 'w=1,3'), ('torus', 'dims=3x4')
-SWITCH_INFO, LFT, MFT, SL2VL, VLARB = '12', '19', '1b', '17', '18'	# attributes
+NODE_INFO, SWITCH_INFO, LFT, MFT, SL2VL, VLARB = '11', '12', '19', '1b', '17', '18'	# attributes
 WORDS = {SWITCH_INFO: ('lft_blocks', 'LinearFDBTop'), LFT: ('lft_blocks', 'LFT blocks 0'), MFT: ('mft_blocks', 'multicast blocks 0'),
          SL2VL: ('sl2vl_tables', 'SL2VL tables, first input port'), VLARB: ('vlarb_blocks', 'VL arbitration blocks, first of port')}
 QUICK = dict(QOS, transaction_timeout=50, transaction_retries=1)
@@ -109,6 +111,51 @@ def sl2vl(workdir):
 def vlarb(workdir):
     refuses(workdir, TREE, VLARB, 'status', 2)
     refuses(workdir, TORUS, VLARB, 'status', 0)
+
+
+@scenario('refused.others')
+def others(workdir):
+    """Some switches lose the answers of one sweep and others those of the next: no switch twice, so no error. The second sweep is the
+    one that the plugin requests; before it begins, another cable goes down, so that it has tables for the others. A switch that
+    refuses in two sweeps in a row is an error, also where others are lost besides."""
+    rules, silent = os.path.join(workdir, 'rules'), os.path.join(workdir, 'silent')
+    with open(silent, 'w') as file:
+        file.write('2 0\n')	# no traps: a change is seen by the next discovery
+
+    def lose(*hops):
+        with open(rules, 'w') as file:
+            file.writelines('%s lost %d\n' % (LFT, n) for n in hops)
+
+    sim = {'OSR_SIM_TABLES': rules, 'OSR_SIM_HALT': os.path.join(workdir, 'halt'), 'OSR_SIM_SILENT': silent}
+    with Fabric(find_fabric('torus-4x4'), workdir, sim=sim) as fabric, \
+            Opensm(fabric, 'dfsssp', plugin=True, options=QUICK) as opensm:
+        opensm.wait_up()
+        whole = fabric.tables('lft')
+        join(fabric, sorted(e.name for e in whole.ends if e.host)[0])
+        opensm.wait_quiet()
+        cables = [c[:2] for c in whole.cables()]
+        for first, second, errors in ((2, ), (3, ), 0), ((2, 3), (2, 3), 1):
+            mark = len(opensm.log)
+            lose(*first)
+            wait = halt_at(fabric, opensm, 1, 1, MFT)	# after a sweep its multicast tables are read back
+            fabric.console(fabric.unlink(*cables.pop(0)))
+            opensm.process.send_signal(signal.SIGHUP)
+            wait()
+            wait = halt_at(fabric, opensm, 1, 1, NODE_INFO)	# the next discovery
+            opensm.process.send_signal(signal.SIGCONT)
+            wait()
+            lose(*second)
+            wait = halt_at(fabric, opensm, 1, 1, MFT)
+            fabric.console(fabric.unlink(*cables.pop(9)))
+            opensm.process.send_signal(signal.SIGCONT)
+            wait()
+            os.remove(rules)
+            opensm.process.send_signal(signal.SIGCONT)
+            wait_for('the claims', lambda: 'all nodes hold the tables they were sent; proven: reachable' in opensm.log[mark:], 60, opensm._alive)
+            opensm.wait_quiet()
+            said = [l for l in opensm.log[mark:].splitlines() if 'do not hold the tables they were sent' in l]
+            expect(len(said) >= 2 and sum('ERR OR19' in l for l in said) == errors, '%s: %s' % (second, said))
+        judge(fabric, opensm, ours='dfsssp')
 
 
 @scenario('refused.asked')
