@@ -3,6 +3,7 @@
  * Questions to a running subnet manager, by its control socket: status, drain, undrain, and routing
  * keys for shells and job scripts. An application placed here lives until it is withdrawn.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +20,11 @@
 
 #define POLL_MS 100
 
-enum action { PLACE, REQUEST, DONE, STATUS, WITHDRAW, N_ACTIONS };
+enum action { JOB, PLACE, REQUEST, DONE, STATUS, WITHDRAW, N_ACTIONS };
 
-static const char *const actions[N_ACTIONS] = { "place", "request", "done", "status", "withdraw" };
+static const char *const actions[N_ACTIONS] = { "job",  "place",  "request",
+						"done", "status", "withdraw" };
+#define ACTIONS "job, place, request, done, status or withdraw"
 
 struct args {
 	struct cli_run run;
@@ -37,7 +40,7 @@ struct args {
 	enum action action;
 	bool has_action, env;
 	uint32_t word[2], n_words; /* APP, KEY */
-	const char *hosts, *name;
+	const char *hosts, *name, *rankfile;
 	const char *traffic[64];
 	uint32_t n_traffic;
 	long ranks, offsets, owner;
@@ -411,6 +414,8 @@ static const struct cli_option undrain_options[] = {
 
 /* ---- routing keys --------------------------------------------------------------------------- */
 
+static const char *const states[] = { "prepared", "waiting", "active", "withdrawn" };
+
 static const struct out_field app_fields[] = {
 	{ "app", "application", OUT_COUNT },
 	{ "name", "name", OUT_TEXT },
@@ -432,6 +437,8 @@ static const struct out_field key_fields[] = {
 	{ "left_out", "left out", OUT_COUNT },
 	{ "contention", "contention", OUT_COUNT },
 	{ "bound", "at best", OUT_COUNT },
+	{ "fits", "all stages free", OUT_BOOL },
+	{ "exchanges", "exchanges free", OUT_BOOL },
 	{ 0 },
 };
 
@@ -461,10 +468,12 @@ static const struct cli_option key_options[] = {
 	  CLI_LIST(struct args, traffic, n_traffic) },
 	{ "offsets", "N", "place: LID offsets for the keys to share (default 1)",
 	  CLI_NUMBER(struct args, offsets, 1, 127) },
-	{ "name", "TEXT", "place: a name that status shows", CLI_TEXT(struct args, name) },
-	{ "owner", "UID", "place: for this user, by root",
+	{ "rankfile", "FILE", "job: write the order of ranks for Open MPI",
+	  CLI_TEXT(struct args, rankfile) },
+	{ "name", "TEXT", "job, place: a name that status shows", CLI_TEXT(struct args, name) },
+	{ "owner", "UID", "job, place: for this user, by root",
 	  CLI_NUMBER(struct args, owner, 0, UINT32_MAX - 1) },
-	{ "env", NULL, "place: lines for a job's environment instead of a table",
+	{ "env", NULL, "job, place: lines for a job's environment instead of a table",
 	  CLI_FLAG(struct args, env) },
 	{ .part = &socket_spec },
 	{ 0 },
@@ -477,6 +486,10 @@ static enum osr_status key_parse(int key, const char *arg, void *args, const str
 	enum osr_status st;
 	long n;
 
+	if (key == CLI_ONE_WORD && a->has_action && a->action == JOB && !a->hosts) {
+		a->hosts = arg;
+		return OSR_OK;
+	}
 	if (key == CLI_ONE_WORD && a->has_action) {
 		if (a->n_words == 2)
 			return osr_fail(line->diag, OSR_INVAL, "too many words: \"%s\"", arg);
@@ -485,20 +498,20 @@ static enum osr_status key_parse(int key, const char *arg, void *args, const str
 		return st;
 	}
 	if (key == CLI_ONE_WORD) {
-		for (a->action = PLACE; a->action < N_ACTIONS && strcmp(arg, actions[a->action]);)
+		for (a->action = JOB; a->action < N_ACTIONS && strcmp(arg, actions[a->action]);)
 			a->action++;
 		if (a->action == N_ACTIONS)
-			return osr_fail(line->diag, OSR_INVAL,
-					"\"%s\": expected place, request, done, status or withdraw",
-					arg);
+			return osr_fail(line->diag, OSR_INVAL, "\"%s\": expected " ACTIONS, arg);
 		a->has_action = true;
 		return OSR_OK;
 	}
 	if (key != CLI_ALL_WORDS)
 		return OSR_NOT_APPLICABLE;
 	if (!a->has_action)
+		return osr_fail(line->diag, OSR_INVAL, "missing action: " ACTIONS);
+	if (a->action == JOB && (!a->hosts || a->n_words))
 		return osr_fail(line->diag, OSR_INVAL,
-				"missing action: place, request, done, status or withdraw");
+				"job takes its hosts, or the number of a job of Slurm");
 	if (a->n_words < needs[a->action] || (a->action == PLACE && a->n_words))
 		return osr_fail(line->diag, OSR_INVAL, "%s takes %s", actions[a->action],
 				a->action == PLACE      ? "options only"
@@ -587,13 +600,35 @@ static void show_app(struct out *out, const json_t *app)
 	}
 }
 
+/* Its environment, or who and where it is. */
+static void show_placed(struct args *args, const json_t *app)
+{
+	char bits[640];
+
+	if (args->env) {
+		path_bits(app, bits, sizeof(bits));
+		printf("OSMROUTES_APP=%" PRIu64 "\nUCX_IB_LID_PATH_BITS=%s\n", whole_of(app, "app"),
+		       bits);
+	} else {
+		const json_t *guids = json_object_get(app, "hosts");
+		const json_t *lids = json_object_get(app, "lids");
+		const json_t *names = json_object_get(app, "names");
+
+		show_app(&args->run.out, app);
+		for (size_t r = 0; r < json_array_size(guids); r++)
+			OUT_ADD(&args->run.out, "hosts", r,
+				json_string_value(json_array_get(names, r)),
+				json_string_value(json_array_get(guids, r)),
+				(uint64_t)json_integer_value(json_array_get(lids, r)));
+	}
+}
+
 static enum osr_status key_place(struct args *args, struct osrk *client)
 {
 	json_t *hosts = json_array(), *patterns = json_array(), *line, *app;
 	struct osr_diag *diag = &args->run.diag;
 	enum osr_status st = OSR_OK;
 	struct osr_lines in;
-	char bits[640];
 
 	/* By rank. */
 	if (args->hosts)
@@ -618,24 +653,154 @@ static enum osr_status key_place(struct args *args, struct osrk *client)
 	app = ask(client, line);
 	if (!app)
 		return not_said(args, client);
-	if (args->env) {
-		path_bits(app, bits, sizeof(bits));
-		printf("OSMROUTES_APP=%" PRIu64 "\nUCX_IB_LID_PATH_BITS=%s\n", whole_of(app, "app"),
-		       bits);
-	} else {
-		const json_t *guids = json_object_get(app, "hosts");
-		const json_t *lids = json_object_get(app, "lids");
-		const json_t *names = json_object_get(app, "names");
-
-		show_app(&args->run.out, app);
-		for (size_t r = 0; r < json_array_size(guids); r++)
-			OUT_ADD(&args->run.out, "hosts", r,
-				json_string_value(json_array_get(names, r)),
-				json_string_value(json_array_get(guids, r)),
-				(uint64_t)json_integer_value(json_array_get(lids, r)));
-	}
+	show_placed(args, app);
 	json_decref(app);
 	return OSR_OK;
+}
+
+/* ---- a whole job ----------------------------------------------------------------------------- */
+
+#define JOB_ARGUMENT_SIZE 64
+
+/* The hosts of a job, each once, and how many ranks the list gives it. */
+struct job_hosts {
+	json_t *names, *ranks;
+};
+
+static enum osr_status job_take_host(void *ctx, struct osr_lines *in, const char *name,
+				     uint32_t slots)
+{
+	struct job_hosts *hosts = ctx;
+	json_int_t more = slots ? slots : 1;
+
+	for (size_t i = 0; i < json_array_size(hosts->names); i++)
+		if (!strcmp(json_string_value(json_array_get(hosts->names, i)), name)) {
+			json_t *ranks = json_array_get(hosts->ranks, i);
+
+			return json_integer_set(ranks, json_integer_value(ranks) + more)
+				       ? osr_lines_nomem(in)
+				       : OSR_OK;
+		}
+	if (json_array_append_new(hosts->names, json_string(name)) ||
+	    json_array_append_new(hosts->ranks, json_integer(more)))
+		return osr_lines_fail(in, "a name that is not UTF-8");
+	return OSR_OK;
+}
+
+/* The hosts of a list, of a file, or of a job of Slurm that has this number. */
+static enum osr_status job_read_hosts(const char *list, struct job_hosts *hosts,
+				      struct osr_diag *diag)
+{
+	char command[JOB_ARGUMENT_SIZE], nodes[65536] = "";
+	struct osr_lines in;
+	FILE *slurm;
+
+	if (!list[strspn(list, "0123456789")] && strlen(list) < 16) {
+		snprintf(command, sizeof(command), "squeue -h -o %%N -j %s", list);
+		slurm = popen(command, "r");
+		if (!slurm || !fgets(nodes, sizeof(nodes), slurm))
+			nodes[0] = '\0';
+		if (slurm)
+			pclose(slurm);
+		nodes[strcspn(nodes, "\n")] = '\0';
+		if (!*nodes)
+			return osr_fail(diag, OSR_INVAL, "squeue knows no hosts of job %s", list);
+		list = nodes;
+	}
+	return osr_hostlist_each(cli_hostlist_open(&in, list, diag), job_take_host, hosts);
+}
+
+/* "rank 0=n3 slot=0": the hosts in the order of the answer, with as many ranks as the list says. */
+static enum osr_status job_write_ranks(const struct job_hosts *hosts, const json_t *app,
+				       const char *path, struct osr_diag *diag)
+{
+	const json_t *places = json_object_get(app, "places");
+	FILE *out = strcmp(path, "-") ? fopen(path, "w") : stdout;
+	json_int_t rank = 0;
+	bool bad;
+
+	if (!out)
+		return osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno));
+	for (size_t i = 0; i < json_array_size(places); i++) {
+		size_t at = (size_t)json_integer_value(json_array_get(places, i));
+		json_int_t n = json_integer_value(json_array_get(hosts->ranks, at));
+
+		for (json_int_t slot = 0; slot < n; slot++)
+			fprintf(out,
+				"rank %" JSON_INTEGER_FORMAT "=%s slot=%" JSON_INTEGER_FORMAT "\n",
+				rank++, json_string_value(json_array_get(hosts->names, at)), slot);
+	}
+	bad = ferror(out);
+	bad |= out == stdout ? fflush(out) != 0 : fclose(out) != 0;
+	return bad ? osr_fail(diag, OSR_INVAL, "%s: %s", path, strerror(errno)) : OSR_OK;
+}
+
+/* What the switches have now, in the answer about the job. */
+static void job_update(const struct osrk *client, json_t *app)
+{
+	json_t *key = json_array_get(json_object_get(app, "keys"), 0);
+	struct osrk_key what;
+
+	if (osrk_key(client, (uint32_t)whole_of(app, "app"), 0, &what))
+		json_object_set_new(key, "state", json_string(states[what.state]));
+}
+
+/* What the user of the job should know; a comment where the lines are an environment. */
+static void job_say(struct args *args, const json_t *app)
+{
+	const json_t *key = json_array_get(json_object_get(app, "keys"), 0);
+	const json_t *places = json_object_get(app, "places");
+	struct osr_diag text[2] = { { "" }, { "" } };
+	bool moved = false;
+
+	for (size_t i = 0; i < json_array_size(places); i++)
+		moved |= (size_t)json_integer_value(json_array_get(places, i)) != i;
+	if (!json_is_true(json_object_get(key, "fits")))
+		osr_fail(&text[0], OSR_OK,
+			 "not all stages of shifts are free: up to %" PRIu64
+			 " flows on a cable, no routing has less than %" PRIu64,
+			 whole_of(key, "contention"), whole_of(key, "bound"));
+	if (moved && !args->rankfile)
+		osr_fail(&text[1], OSR_OK,
+			 "ranks follow the tree, not the list: --rankfile writes their order");
+	for (uint32_t i = 0; i < 2; i++) {
+		if (*text[i].text && args->env)
+			printf("# %s\n", text[i].text);
+		else if (*text[i].text)
+			out_note(&args->run.out, "%s", text[i].text);
+	}
+}
+
+static enum osr_status key_job(struct args *args, struct osrk *client)
+{
+	struct job_hosts hosts = { json_array(), json_array() };
+	struct osr_diag *diag = &args->run.diag;
+	enum osr_status st = job_read_hosts(args->hosts, &hosts, diag);
+	json_t *line, *app = NULL;
+
+	line = json_pack("{s:s, s:s, s:O}", "op", "job", "name", args->name ? args->name : "",
+			 "hosts", hosts.names);
+	if (line && args->owner >= 0)
+		json_object_set_new(line, "owner", json_integer(args->owner));
+	if (!st) {
+		app = ask(client, json_incref(line));
+		st = app ? OSR_OK : not_said(args, client);
+	}
+	if (!st && osrk_wait(client, (uint32_t)whole_of(app, "app"), 0, (int)args->wait))
+		st = not_said(args, client);
+	if (app)
+		job_update(client, app);
+	if (app && args->rankfile && job_write_ranks(&hosts, app, args->rankfile, diag))
+		st = OSR_INVAL;
+	if (app) {
+		show_placed(args, app);
+		job_say(args, app);
+	}
+	json_decref(line);
+	json_decref(app);
+	json_decref(hosts.names);
+	json_decref(hosts.ranks);
+	return st;
 }
 
 static enum osr_status key_status(struct args *args, struct osrk *client)
@@ -672,9 +837,6 @@ static enum osr_status key_step(struct args *args, struct osrk *client)
 	if (st)
 		return not_said(args, client);
 	if (args->action != WITHDRAW && osrk_key(client, app, key, &what)) {
-		static const char *const states[] = { "prepared", "waiting", "active",
-						      "withdrawn" };
-
 		OUT_ADD(&args->run.out, "keys", app, key, states[what.state], what.offset,
 			OUT_NO_COUNT, what.left_out, what.contention, what.bound);
 	}
@@ -683,9 +845,16 @@ static enum osr_status key_step(struct args *args, struct osrk *client)
 
 static enum osr_status key(struct args *args, struct osrk *client)
 {
-	return args->action == PLACE    ? key_place(args, client)
-	       : args->action == STATUS ? key_status(args, client)
-					: key_step(args, client);
+	switch (args->action) {
+	case JOB:
+		return key_job(args, client);
+	case PLACE:
+		return key_place(args, client);
+	case STATUS:
+		return key_status(args, client);
+	default:
+		return key_step(args, client);
+	}
 }
 
 json_t *cli_sm_parts(void)
@@ -804,7 +973,7 @@ const struct cli_command cli_key = {
 	"ask a subnet manager for routes for one application's traffic",
 	CLI_ADMIN,
 	{ key_options, key_parse,
-	  "place\nrequest APP KEY\ndone APP KEY\nstatus [APP]\nwithdraw APP",
+	  "job HOSTS|ID\nplace\nrequest APP KEY\ndone APP KEY\nstatus [APP]\nwithdraw APP",
 	  "Asks the subnet manager for routing keys: routes for the traffic of one "
 	  "application." },
 	key_sections,

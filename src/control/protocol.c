@@ -147,13 +147,17 @@ json_t *osr_key_json(const struct osr_sched_app *app, uint32_t key)
 {
 	static const char *const states[] = { "prepared", "waiting", "active", "withdrawn" };
 	const struct osr_sched_key *sched_key = &app->key[key];
+	json_t *json = json_pack(
+		"{s:I, s:s, s:i, s:I, s:I, s:I, s:I}", "key", (json_int_t)key, "state",
+		states[sched_key->state], "offset", app->slot[sched_key->slot].offset, "pairs",
+		(json_int_t)sched_key->n_pairs, "left_out", (json_int_t)sched_key->key.n_left_out,
+		"contention", (json_int_t)sched_key->contention, "bound",
+		(json_int_t)sched_key->key.bound);
 
-	return json_pack("{s:I, s:s, s:i, s:I, s:I, s:I, s:I}", "key", (json_int_t)key, "state",
-			 states[sched_key->state], "offset", app->slot[sched_key->slot].offset,
-			 "pairs", (json_int_t)sched_key->n_pairs, "left_out",
-			 (json_int_t)sched_key->key.n_left_out, "contention",
-			 (json_int_t)sched_key->contention, "bound",
-			 (json_int_t)sched_key->key.bound);
+	if (!app->job)
+		return json;
+	json = osr_with(json, "fits", json_boolean(sched_key->worth.fits));
+	return osr_with(json, "exchanges", json_boolean(sched_key->worth.exchanges));
 }
 
 static json_t *protocol_app_json(const struct osr_sched_app *app)
@@ -290,52 +294,78 @@ static enum osr_status protocol_take_name(struct call *call, struct placing *pla
 	return OSR_OK;
 }
 
-static json_t *protocol_place(struct call *call)
+/* Who and where an application is, and what it has: its text is read without the lock. */
+static enum osr_status protocol_take(struct call *call, struct placing *placing)
 {
-	struct placing placing = { 0 };
-	struct osr_sched_app *app = NULL;
-	enum osr_status st = protocol_take_name(call, &placing);
-	json_t *answer, *hosts, *lids, *names;
-	const struct osr_fabric *fabric;
-	char text[32];
+	enum osr_status st = protocol_take_name(call, placing);
 
 	/* Patterns are long, and their text says nothing of the fabric. */
 	osr_sched_leave(call->sched);
-	if (!st)
-		st = take_patterns(call, &placing);
+	if (!st && !placing->in.job)
+		st = take_patterns(call, placing);
 	osr_sched_take(call->sched);
 	if (!st)
-		st = protocol_take_hosts(call, &placing);
-	if (!st && !protocol_number(call, "offsets", 128, 0, &placing.in.n_offsets))
+		st = protocol_take_hosts(call, placing);
+	if (!st && !protocol_number(call, placing->in.job ? "offset" : "offsets", 128, 0,
+				    placing->in.job ? &placing->in.offset : &placing->in.n_offsets))
 		st = OSR_INVAL;
-	if (!st)
-		st = osr_sched_place(call->sched, &placing.in, &app, &call->diag);
-	/* Everything was copied. */
-	osr_arena_free(&placing.arena);
-	if (st)
-		return protocol_refuse(call, st);
-	/* The answer: where its ranks are, and whose it is. */
-	fabric = osr_sched_present(call->sched);
-	hosts = json_array();
-	lids = json_array();
-	names = json_array();
-	answer = protocol_app_json(app);
+	return st;
+}
+
+/* Where the ranks of an application are, and whose it is. */
+static json_t *protocol_placed(struct call *call, const struct osr_sched_app *app)
+{
+	const struct osr_fabric *fabric = osr_sched_present(call->sched);
+	json_t *hosts = json_array(), *lids = json_array(), *names = json_array();
+	json_t *places = json_array(), *answer = protocol_app_json(app);
+	char text[32];
+
 	for (uint32_t r = 0; r < app->n_ranks; r++) {
+		uint32_t term = app->term[r];
+		bool here = fabric && term != OSR_NONE;
+
 		snprintf(text, sizeof(text), "0x%016" PRIx64, app->host[r]);
 		hosts = osr_append(hosts, json_string(text));
-		lids = osr_append(lids, json_integer(fabric->term_lid[app->term[r]]));
-		names = osr_append(names, osr_text(osr_terminal_name(fabric, app->term[r], text)));
+		lids = osr_append(lids, json_integer(here ? fabric->term_lid[term] : 0));
+		names = osr_append(names,
+				   osr_text(here ? osr_terminal_name(fabric, term, text) : text));
+		places = osr_append(places, json_integer(app->place[r]));
 	}
 	answer = osr_with(answer, "hosts", hosts);
 	answer = osr_with(answer, "lids", lids);
 	answer = osr_with(answer, "names", names);
-	answer = osr_with(answer, "ok", json_true());
-	if (answer)
+	if (app->job)
+		answer = osr_with(answer, "places", places);
+	else
+		json_decref(places);
+	return osr_with(answer, "ok", json_true());
+}
+
+/* An application, or a job, whose key is requested at once. */
+static json_t *protocol_place(struct call *call)
+{
+	struct placing placing = { 0 };
+	struct osr_sched_app *app = NULL;
+	enum osr_status st;
+	json_t *answer;
+
+	placing.in.job = !strcmp(json_string_value(json_object_get(call->in, "op")), "job");
+	st = protocol_take(call, &placing);
+	if (!st)
+		st = osr_sched_place(call->sched, &placing.in, &app, &call->diag);
+	/* Everything was copied. */
+	osr_arena_free(&placing.arena);
+	if (!st && placing.in.job)
+		st = osr_sched_request(call->sched, app, 0, &call->diag);
+	answer = st ? NULL : protocol_placed(call, app);
+	if (answer) {
 		call->effect->attach = app->id;
-	/* It would stay, and nobody would know of it. */
-	if (!answer)
+		call->effect->key = placing.in.job ? 0 : OSR_NONE;
+	} else if (app) {
+		/* It would stay, and nobody would know of it. */
 		osr_sched_release(call->sched, app);
-	return answer;
+	}
+	return st ? protocol_refuse(call, st) : answer;
 }
 
 /* Run time ------------------------------------------------------------------------------------- */
@@ -439,6 +469,7 @@ static const struct operation {
 	json_t *(*answer)(struct call *c);
 } operations[] = {
 	{ "place", false, true, NULL, protocol_place },
+	{ "job", false, true, NULL, protocol_place },
 	{ "request", true, true, osr_sched_request, NULL },
 	{ "done", true, false, osr_sched_done, NULL },
 	{ "withdraw", true, false, NULL, withdraw },
@@ -509,8 +540,9 @@ json_t *osr_protocol(struct osr_sched *sched, const struct osr_peer *peer, const
 	if (found)
 		answer = answer_of(&call, found);
 	else if (json_is_object(in))
-		answer = osr_refusal(OSR_INVAL, "\"op\": expected place, request, done, withdraw, "
-						"attach, status, drain, undrain or drained");
+		answer = osr_refusal(OSR_INVAL,
+				     "\"op\": expected place, job, request, done, withdraw, "
+				     "attach, status, drain, undrain or drained");
 	else {
 		osr_fail(&call.diag, OSR_INVAL, "expected a JSON object on one line: %.100s",
 			 in ? "it is something else" : error.text);

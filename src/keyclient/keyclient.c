@@ -385,13 +385,11 @@ bool osrk_key(const struct osrk *client, uint32_t app, uint32_t key, struct osrk
 
 /* Waiting -------------------------------------------------------------------------------------- */
 
-int osrk_request(struct osrk *client, uint32_t app, uint32_t key, int ms)
+int osrk_wait(struct osrk *client, uint32_t app, uint32_t key, int ms)
 {
 	double until = ms < 0 ? -1 : osr_clock_ms(CLOCK_MONOTONIC) + ms;
 	struct osrk_key what = { .state = OSRK_WITHDRAWN };
 
-	if (simple(client, "request", app, &key))
-		return -1;
 	while (osrk_key(client, app, key, &what) && what.state == OSRK_WAITING && ms) {
 		json_t *said;
 		int st = next_line(client, until, &said);
@@ -408,4 +406,40 @@ int osrk_request(struct osrk *client, uint32_t app, uint32_t key, int ms)
 		return 0;
 	return fail(client, "key %" PRIu32 " was withdrawn, the base routing serves its traffic",
 		    key);
+}
+
+int osrk_request(struct osrk *client, uint32_t app, uint32_t key, int ms)
+{
+	return simple(client, "request", app, &key) ? -1 : osrk_wait(client, app, key, ms);
+}
+
+/* Jobs ----------------------------------------------------------------------------------------- */
+
+int osrk_job(struct osrk *client, const char *const *hosts, uint32_t n, uint32_t offset, int ms,
+	     struct osrk_job *job, uint32_t *place)
+{
+	json_t *list = json_array(), *said, *key;
+	const json_t *places;
+
+	*job = (struct osrk_job){ 0 };
+	for (uint32_t i = 0; i < n; i++)
+		json_array_append_new(list, json_string(hosts[i]));
+	said = keyclient_ask(client, json_pack("{s:s, s:o, s:I}", "op", "job", "hosts", list,
+					       "offset", (json_int_t)offset));
+	if (!said)
+		return -1;
+	key = json_array_get(json_object_get(said, "keys"), 0);
+	*job = (struct osrk_job){
+		.app = (uint32_t)json_integer_value(json_object_get(said, "app")),
+		.offset = (uint32_t)json_integer_value(json_object_get(key, "offset")),
+		.contention = (uint32_t)json_integer_value(json_object_get(key, "contention")),
+		.bound = (uint32_t)json_integer_value(json_object_get(key, "bound")),
+		.fits = json_is_true(json_object_get(key, "fits")),
+		.exchanges = json_is_true(json_object_get(key, "exchanges")),
+	};
+	places = json_object_get(said, "places");
+	for (uint32_t i = 0; i < n; i++)
+		place[i] = (uint32_t)json_integer_value(json_array_get(places, i));
+	json_decref(said);
+	return osrk_wait(client, job->app, 0, ms);
 }

@@ -11,7 +11,12 @@
  *	osrk_done(k, app, 0);		phase 0 is over
  *	osrk_close(k);
  *
- * The application is placed by `osmroutes key place`, or here by osrk_ask().
+ * The application is placed by `osmroutes key place`, or here by osrk_ask(). Or one key serves a
+ * whole job, from one request at its start to its end:
+ *
+ *	osrk_job(k, hosts, n, 0, 5000, &job, place);	ranks go on the hosts in this order
+ *	... job.offset ...
+ *	osrk_withdraw(k, job.app);
  *
  * The offset is the low bits of the LIDs: ah_attr.dlid = LID of the other host + offset and
  * ah_attr.src_path_bits = offset in verbs, UCX_IB_LID_PATH_BITS=offset for UCX, before the
@@ -72,8 +77,29 @@ OSRK_API bool osrk_key(const struct osrk *client, uint32_t app, uint32_t key,
  * for.
  */
 OSRK_API int osrk_request(struct osrk *client, uint32_t app, uint32_t key, int ms);
+/* The same for a key that is asked for already. */
+OSRK_API int osrk_wait(struct osrk *client, uint32_t app, uint32_t key, int ms);
 OSRK_API int osrk_done(struct osrk *client, uint32_t app, uint32_t key);
 OSRK_API int osrk_withdraw(struct osrk *client, uint32_t app);
+
+/* The key of a job. Its flows are those of a stage of a shift of all ranks. */
+struct osrk_job {
+	uint32_t app;
+	uint32_t offset;     /* 0: the base routing serves it */
+	uint32_t contention; /* most flows on one cable in any stage */
+	uint32_t bound;      /* no routing has less */
+	bool fits;           /* every stage of every shift is free of contention */
+	bool exchanges;      /* every exchange of ranks i and i xor k is, too */
+};
+
+/*
+ * A key for all that a job on these hosts (port GUIDs or names) does. place[i] is the place in the
+ * list of the host that has rank i: with other ranks no key helps. `offset` is what the program
+ * uses already; 0: any. Waits as osrk_request(); if time is up it has the key all the same, and
+ * job->app is not 0.
+ */
+OSRK_API int osrk_job(struct osrk *client, const char *const *hosts, uint32_t n, uint32_t offset,
+		      int ms, struct osrk_job *job, uint32_t *place);
 
 /*
  * One line of the protocol (docs/routing-keys.md) and its answer, to be freed; NULL: osrk_error().

@@ -99,11 +99,7 @@ enum osr_status osr_group_of(struct osr_level level, struct osr_key_flow *flow, 
 
 /* Pairs ---------------------------------------------------------------------------------------- */
 
-/*
- * Each place below the top must be a switch of its own, as cables up of merged places cannot be
- * told apart.
- */
-static enum osr_status check_tree(const struct osr_key_job *job, const struct osr_pgft_tree *tree)
+enum osr_status osr_check_tree(const struct osr_key_job *job, const struct osr_pgft_tree *tree)
 {
 	const struct osr_pgft *pgft = job->pgft;
 	char buf[32];
@@ -125,17 +121,6 @@ static enum osr_status check_tree(const struct osr_key_job *job, const struct os
 		}
 	}
 	return OSR_OK;
-}
-
-/* The leaf of a host; OSR_NONE: the terminal is not a host of a leaf. */
-static uint32_t leaf_of(const struct osr_pgft *pgft, uint32_t term)
-{
-	uint32_t s = pgft->fabric->term_switch[term];
-
-	return pgft->term_index[term] != OSR_NONE && pgft->sw_tree[s] != OSR_NONE &&
-			       pgft->sw_level[s] == 1
-		       ? s
-		       : OSR_NONE;
 }
 
 /* Is every pair part of a flow, on one leaf, or left out? */
@@ -164,7 +149,8 @@ static enum osr_status make_flows(const struct osr_key_job *job, const struct os
 	if (osr_arena_failed(job->arena, job->diag))
 		return OSR_NOMEM;
 	for (uint32_t i = 0; i < n_pairs; i++) {
-		uint32_t from = leaf_of(pgft, pairs[i].from), to = leaf_of(pgft, pairs[i].to);
+		uint32_t from = osr_leaf_of(pgft, pairs[i].from),
+			 to = osr_leaf_of(pgft, pairs[i].to);
 
 		if (from == OSR_NONE || to == OSR_NONE) {
 			key->n_left_out++;
@@ -241,7 +227,7 @@ enum osr_status osr_key_make(const struct osr_key_job *job, const struct osr_pai
 	st = make_flows(job, pairs, n_pairs, key);
 	if (!st && key->n_flows) {
 		level.tree = &job->pgft->tree[key->tree];
-		st = check_tree(job, level.tree);
+		st = osr_check_tree(job, level.tree);
 	}
 	/* Flows fall into classes. */
 	if (!st && key->n_flows) {

@@ -46,6 +46,23 @@ static inline uint32_t osr_b_above(const struct osr_pgft_tree *tree, uint32_t t,
 	return b + q % tree->w[t + 1] * tree->w_product[t];
 }
 
+/* The leaf of a host; OSR_NONE: the terminal is not a host of a leaf. */
+static inline uint32_t osr_leaf_of(const struct osr_pgft *pgft, uint32_t term)
+{
+	uint32_t s = pgft->fabric->term_switch[term];
+
+	return pgft->term_index[term] != OSR_NONE && pgft->sw_tree[s] != OSR_NONE &&
+			       pgft->sw_level[s] == 1
+		       ? s
+		       : OSR_NONE;
+}
+
+/*
+ * Each place below the top must be a switch of its own, as cables up of merged places cannot be
+ * told apart: OSR_NOT_APPLICABLE.
+ */
+enum osr_status osr_check_tree(const struct osr_key_job *job, const struct osr_pgft_tree *tree);
+
 /* By group, that is B, then A, then destination. */
 int osr_by_group(const void *flow, const void *other);
 /* Sorts flows so. Flows from one node to one destination become one. Returns how many are left. */

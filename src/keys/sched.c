@@ -8,6 +8,7 @@
 #include <osmroutes/invariant.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_MISSING 50 /* percent of a tree's links: the rest is still routed up and down */
 
@@ -63,7 +64,46 @@ void osr_base_leave(struct osr_base *base)
 	free(base);
 }
 
-struct osr_base *osr_base_new(const struct osr_fabric *fabric, struct osr_diag *diag)
+/* The ports to the first LID of a terminal, by switch. */
+static const uint8_t *first_row(const struct osr_fabric *fabric, const struct osr_routing *routing,
+				uint32_t term)
+{
+	uint32_t d = osr_lid_dest(fabric, fabric->term_lid[term]);
+
+	return d == OSR_NONE ? NULL : routing->lft + (size_t)d * fabric->n_switches;
+}
+
+bool osr_base_equal(const struct osr_base *base, const struct osr_fabric *fabric,
+		    const struct osr_routing *routing)
+{
+	if (!osr_fabric_equal(&base->fabric, fabric) || !base->first != !routing)
+		return false;
+	for (uint32_t t = 0; routing && t < fabric->n_terminals; t++) {
+		const uint8_t *row = first_row(fabric, routing, t);
+
+		if (row &&
+		    memcmp(base->first + (size_t)t * fabric->n_switches, row, fabric->n_switches))
+			return false;
+	}
+	return true;
+}
+
+static void copy_first(struct osr_base *base, const struct osr_routing *routing)
+{
+	const struct osr_fabric *fabric = &base->fabric;
+
+	base->first = osr_calloc(&base->arena, fabric->n_terminals, fabric->n_switches);
+	for (uint32_t t = 0; base->first && t < fabric->n_terminals; t++) {
+		const uint8_t *row = first_row(fabric, routing, t);
+
+		if (row)
+			memcpy(base->first + (size_t)t * fabric->n_switches, row,
+			       fabric->n_switches);
+	}
+}
+
+struct osr_base *osr_base_new(const struct osr_fabric *fabric, const struct osr_routing *routing,
+			      struct osr_diag *diag)
 {
 	struct osr_pgft_options opt = { .max_missing = MAX_MISSING };
 	struct osr_base *base = calloc(1, sizeof(*base));
@@ -75,6 +115,8 @@ struct osr_base *osr_base_new(const struct osr_fabric *fabric, struct osr_diag *
 	}
 	base->n_users = 1;
 	st = osr_fabric_copy(fabric, &base->arena, &base->fabric, diag);
+	if (!st && routing)
+		copy_first(base, routing);
 	base->port = osr_alloc(&base->arena, fabric->n_terminals, sizeof(*base->port));
 	if (st || osr_arena_failed(&base->arena, diag)) {
 		osr_base_leave(base);

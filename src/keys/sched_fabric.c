@@ -87,8 +87,9 @@ static void carry_app(struct osr_sched *sched, const struct carrying *carrying,
 
 		if (slot->key == OSR_NONE)
 			continue;
-		if (stay && !osr_sched_lacks_lids(sched, app, slot) && !slot->make &&
-		    (!back || osr_key_in_use(&app->key[slot->key])) &&
+		/* A job that the first LIDs serve has their new routes. */
+		if (stay && slot->offset && !osr_sched_lacks_lids(sched, app, slot) &&
+		    !slot->make && (!back || osr_key_in_use(&app->key[slot->key])) &&
 		    carry_routes(carrying, &slot->routes))
 			slot->make = back;
 		else
@@ -97,15 +98,15 @@ static void carry_app(struct osr_sched *sched, const struct carrying *carrying,
 }
 
 enum osr_status osr_sched_fabric(struct osr_sched *sched, const struct osr_fabric *fabric,
-				 struct osr_diag *diag)
+				 const struct osr_routing *base, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(&sched->scratch);
 	struct osr_base *before = sched->now;
 	enum osr_status st = OSR_OK;
 
-	if (before && osr_fabric_equal(&before->fabric, fabric))
+	if (before && osr_base_equal(before, fabric, base))
 		return OSR_OK;
-	sched->now = osr_base_new(fabric, diag);
+	sched->now = osr_base_new(fabric, base, diag);
 	sched->stamp++;
 	if (!sched->now)
 		st = OSR_NOMEM;

@@ -6,6 +6,8 @@
 
 #include <osmroutes/invariant.h>
 
+#include <string.h>
+
 #define MAX_TRIES 3 /* to make routes while the fabric changes again and again */
 
 /* Making --------------------------------------------------------------------------------------- */
@@ -30,27 +32,85 @@ static struct osr_pair *pairs_of(const struct osr_sched_app *app, uint32_t key,
 }
 
 /*
- * Adds to load[n_channels] the flows of all keys in use but this slot's. Returns the largest load
- * on a cable together with the routes in the slot.
+ * Adds to load[n_channels] the flows of all keys in use but this slot's, in OSR_LOAD_UNIT for a job,
+ * otherwise rounded to whole ones. Returns the largest load on a cable together with the routes in
+ * the slot.
  */
-static uint32_t load_without(const struct osr_sched *sched, const struct osr_sched_slot *slot,
-			     uint32_t *load)
+static uint32_t load_without(const struct osr_sched *sched, const struct osr_sched_app *app,
+			     const struct osr_sched_slot *slot, uint32_t *load)
 {
-	uint32_t most = 0;
+	uint32_t n_channels = sched->now->fabric.n_channels, most = 0;
 
 	for (uint32_t i = 0; i < sched->n_apps; i++)
 		for (uint32_t k = 0; k < sched->app[i]->n_slots; k++) {
 			const struct osr_sched_slot *of = &sched->app[i]->slot[k];
+			uint32_t unit = sched->app[i]->job ? 1 : OSR_LOAD_UNIT;
 
 			if (of == slot || !osr_slot_is_loaded(sched->app[i], of))
 				continue;
 			for (uint32_t n = 0; n < of->routes.n_links; n++)
-				load[of->routes.link[n]] += of->routes.flows[n];
+				load[of->routes.link[n]] += of->routes.flows[n] * unit;
 		}
+	for (uint32_t c = 0; !app->job && c < n_channels; c++)
+		load[c] = (load[c] + OSR_LOAD_UNIT / 2) / OSR_LOAD_UNIT;
 	for (uint32_t n = 0; n < slot->routes.n_links; n++)
 		if (slot->routes.flows[n] + load[slot->routes.link[n]] > most)
 			most = slot->routes.flows[n] + load[slot->routes.link[n]];
 	return most;
+}
+
+/* A key of the application, made without the lock from what was copied under it. */
+struct making {
+	struct osr_base *base;
+	struct osr_pair *pair; /* of a key */
+	uint32_t n_pairs;
+	uint32_t *term; /* [n_ranks] of a job */
+	uint32_t *load;
+	enum osr_job_choice choice;
+	bool place; /* routes, too */
+};
+
+static enum osr_status make_key(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
+				const struct making *making, struct osr_sched_slot *next,
+				struct osr_diag *diag)
+{
+	const struct osr_pgft *pgft = &making->base->pgft;
+	struct osr_sched_key *of = &app->key[key];
+	const struct osr_key_job make = { pgft, &sched->work, &of->arena, diag };
+	const struct osr_key_job place = { pgft, &sched->work, &next->arena, diag };
+	enum osr_status st = OSR_OK;
+
+	osr_arena_free(&next->arena);
+	if (app->job)
+		return osr_job_place(&place, making->term, app->n_ranks, making->load,
+				     making->base->first, making->choice, &of->worth,
+				     &next->routes);
+	if (of->stamp != making->base->stamp) {
+		osr_arena_free(&of->arena);
+		of->stamp = making->base->stamp;
+		st = osr_key_make(&make, making->pair, making->n_pairs, &of->key);
+		of->key.spread = ((uint64_t)app->id << 16) + key;
+		if (st)
+			of->stamp = 0;
+	}
+	if (!st && making->place)
+		st = osr_key_place(&place, &of->key, making->load, sched->limits.choice,
+				   &next->routes);
+	return st;
+}
+
+/* The offset of a job, by its first routes: it is told and stays. */
+static enum osr_status settle(struct osr_sched_app *app, const struct osr_job_worth *worth,
+			      struct osr_sched_slot *next, struct osr_diag *diag)
+{
+	if (worth->base)
+		next->offset = 0;
+	else if (!next->offset)
+		return osr_fail(diag, OSR_INVAL,
+				"the first LIDs do not serve this job, and its hosts have no other "
+				"LID offset that is free on all of them");
+	app->told = true;
+	return OSR_OK;
 }
 
 enum osr_status osr_sched_put(struct osr_sched *sched, struct osr_sched_app *app, uint32_t key,
@@ -60,14 +120,11 @@ enum osr_status osr_sched_put(struct osr_sched *sched, struct osr_sched_app *app
 			      next = { .offset = slot->offset };
 	struct osr_arena_mark mark = osr_arena_mark(&sched->work);
 	struct osr_sched_key *of = &app->key[key];
-	struct osr_base *base = NULL;
+	struct making making = { .place = place };
 	enum osr_status st;
-	uint32_t most = 0, n, tries = 0;
+	uint32_t most = 0, tries = 0;
 
 	do {
-		struct osr_pair *pair;
-		uint32_t *load;
-
 		st = osr_sched_check_base(sched, diag);
 		if (st)
 			break;
@@ -78,7 +135,7 @@ enum osr_status osr_sched_put(struct osr_sched *sched, struct osr_sched_app *app
 			break;
 		}
 		osr_arena_reset(&sched->work, mark);
-		base = sched->now;
+		making.base = sched->now;
 		/* An application that is being placed is in no list. */
 		osr_sched_resolve(sched, app);
 		if (osr_sched_lacks_lids(sched, app, slot)) {
@@ -86,35 +143,29 @@ enum osr_status osr_sched_put(struct osr_sched *sched, struct osr_sched_app *app
 				      "its hosts have fewer LIDs than before");
 			break;
 		}
-		pair = pairs_of(app, key, &sched->work, &n);
-		load = osr_calloc(&sched->work, base->fabric.n_channels, sizeof(*load));
+		making.pair = pairs_of(app, key, &sched->work, &making.n_pairs);
+		making.term = osr_alloc(&sched->work, app->n_ranks, sizeof(*making.term));
+		making.load = osr_calloc(&sched->work, making.base->fabric.n_channels,
+					 sizeof(*making.load));
 		if (osr_arena_failed(&sched->work, diag)) {
 			st = OSR_NOMEM;
 			break;
 		}
-		most = load_without(sched, slot, load);
-		base->n_users++;
+		memcpy(making.term, app->term, app->n_ranks * sizeof(*making.term));
+		making.choice = OSR_JOB_EITHER;
+		if (app->told)
+			making.choice = slot->offset ? OSR_JOB_KEY : OSR_JOB_FIRST;
+		most = load_without(sched, app, slot, making.load);
+		making.base->n_users++;
 		osr_sched_leave(sched);
 		if (diag)
 			diag->text[0] = '\0';
-		if (of->stamp != base->stamp) {
-			osr_arena_free(&of->arena);
-			of->stamp = base->stamp;
-			st = osr_key_make(&(struct osr_key_job){ &base->pgft, &sched->work,
-								 &of->arena, diag },
-					  pair, n, &of->key);
-			of->key.spread = ((uint64_t)app->id << 16) + key;
-			if (st)
-				of->stamp = 0;
-		}
-		osr_arena_free(&next.arena);
-		if (!st && place)
-			st = osr_key_place(&(struct osr_key_job){ &base->pgft, &sched->work,
-								  &next.arena, diag },
-					   &of->key, load, sched->limits.choice, &next.routes);
+		st = make_key(sched, app, key, &making, &next, diag);
 		osr_sched_take(sched);
-		osr_base_leave(base);
-	} while (base != sched->now);
+		osr_base_leave(making.base);
+	} while (making.base != sched->now);
+	if (!st && app->job && !app->told)
+		st = settle(app, &of->worth, &next, diag);
 	if (!st && place && (slot->key != key || slot->make || most > next.routes.max_load)) {
 		/* Empty routes that replace empty routes are not a change. */
 		next.change = osr_slot_is_written(sched, slot) && !slot->routes.n_entries &&
@@ -123,6 +174,10 @@ enum osr_status osr_sched_put(struct osr_sched *sched, struct osr_sched_app *app
 				      : ++sched->change;
 		next.key = key;
 		of->contention = next.routes.contention;
+		if (app->job) {
+			of->key.bound = of->worth.bound;
+			of->key.n_left_out = of->worth.n_left_out;
+		}
 		osr_arena_free(&slot->arena);
 		*slot = next;
 		next.arena = (struct osr_arena){ 0 };

@@ -47,10 +47,10 @@ static uint32_t choose_hosts(const struct osr_pgft *pgft, const struct offsets *
 
 /*
  * Gives the application hosts, if it names none, and the lowest LID offsets that are free on all of
- * its hosts. A user gets at most his quota of LID offsets on a host.
+ * its hosts, or the one that is wanted. A user gets at most his quota of LID offsets on a host.
  */
 static enum osr_status take_hosts(struct osr_sched *sched, struct osr_sched_app *app, bool choose,
-				  struct osr_diag *diag)
+				  uint32_t wanted, struct osr_diag *diag)
 {
 	const struct osr_fabric *fabric = &sched->now->fabric;
 	struct offsets *taken = osr_calloc(&sched->scratch, fabric->n_terminals, sizeof(*taken));
@@ -104,10 +104,14 @@ static enum osr_status take_hosts(struct osr_sched *sched, struct osr_sched_app 
 	for (uint32_t o = 1; o < n_lids; o++) {
 		if (n == app->n_slots)
 			break;
-		if (!(used.bit[o / 64] >> o % 64 & 1))
+		if (!(used.bit[o / 64] >> o % 64 & 1) && (!wanted || o == wanted))
 			app->slot[n++].offset = o;
 	}
-	if (n < app->n_slots)
+	if (wanted && !n)
+		return osr_fail(diag, OSR_INVAL,
+				"LID offset %u is not free on all hosts of the job", wanted);
+	/* The first LIDs may serve a job; its request knows. */
+	if (n < app->n_slots && !app->job)
 		return osr_fail(diag, OSR_INVAL,
 				"%u LID offset%s wanted; the hosts have %u beside the first LID, "
 				"%u taken by other applications on them",
@@ -121,6 +125,34 @@ static enum osr_status take_hosts(struct osr_sched *sched, struct osr_sched_app 
 
 /* Placing -------------------------------------------------------------------------------------- */
 
+/* The ranks of a job in an order of the tree. */
+static enum osr_status order_ranks(struct osr_sched *sched, struct osr_sched_app *app,
+				   struct osr_diag *diag)
+{
+	const struct osr_key_job job = { &sched->now->pgft, &sched->scratch, NULL, diag };
+	uint64_t *host = osr_alloc(&sched->scratch, app->n_ranks, sizeof(*host));
+	bool *seen = osr_calloc(&sched->scratch, sched->now->fabric.n_terminals, sizeof(*seen));
+	enum osr_status st;
+	char buf[32];
+
+	if (osr_arena_failed(&sched->scratch, diag))
+		return OSR_NOMEM;
+	for (uint32_t r = 0; r < app->n_ranks; r++) {
+		if (seen[app->term[r]])
+			return osr_fail(diag, OSR_INVAL, "host %s is in the list twice",
+					osr_terminal_name(&sched->now->fabric, app->term[r], buf));
+		seen[app->term[r]] = true;
+	}
+	st = osr_job_order(&job, app->term, app->n_ranks, app->place);
+	if (st)
+		return st;
+	memcpy(host, app->host, app->n_ranks * sizeof(*host));
+	for (uint32_t r = 0; r < app->n_ranks; r++)
+		app->host[r] = host[app->place[r]];
+	osr_sched_resolve(sched, app);
+	return OSR_OK;
+}
+
 /* Its patterns as keys, its hosts and its offsets. */
 static enum osr_status fill_app(struct osr_sched *sched, struct osr_sched_app *app,
 				const struct osr_sched_in *in, struct osr_diag *diag)
@@ -131,18 +163,23 @@ static enum osr_status fill_app(struct osr_sched *sched, struct osr_sched_app *a
 	*app = (struct osr_sched_app){ .id = sched->next_id,
 				       .owner = in->owner,
 				       .held = in->held,
+				       .job = in->job,
+				       .told = in->offset,
 				       .n_ranks = in->n_ranks,
-				       .n_keys = in->n_keys,
+				       .n_keys = in->job ? 1 : in->n_keys,
 				       .n_slots = in->n_offsets ? in->n_offsets : 1 };
 	snprintf(app->name, sizeof(app->name), "%s", in->name ? in->name : "");
 	app->host = osr_calloc(&app->arena, app->n_ranks, sizeof(*app->host));
 	app->term = osr_calloc(&app->arena, app->n_ranks, sizeof(*app->term));
+	app->place = osr_calloc(&app->arena, app->n_ranks, sizeof(*app->place));
 	app->key = osr_calloc(&app->arena, app->n_keys, sizeof(*app->key));
 	app->slot = osr_calloc(&app->arena, app->n_slots, sizeof(*app->slot));
 	if (osr_arena_failed(&app->arena, diag))
 		return OSR_NOMEM;
 	for (uint32_t i = 0; i < app->n_slots; i++)
 		app->slot[i].key = OSR_NONE;
+	for (uint32_t r = 0; r < app->n_ranks; r++)
+		app->place[r] = r;
 	for (uint32_t k = 0; k < in->n_keys; k++) {
 		uint32_t n = app->key[k].n_pairs = in->n_pairs[k];
 
@@ -163,7 +200,9 @@ static enum osr_status fill_app(struct osr_sched *sched, struct osr_sched_app *a
 		memcpy(app->host, in->host, app->n_ranks * sizeof(*in->host));
 		osr_sched_resolve(sched, app);
 	}
-	st = take_hosts(sched, app, !in->host, diag);
+	st = take_hosts(sched, app, !in->host, in->offset, diag);
+	if (!st && app->job)
+		st = order_ranks(sched, app, diag);
 	osr_arena_reset(&sched->scratch, mark);
 	for (uint32_t k = 0; !st && k < in->n_keys; k++)
 		st = osr_sched_put(sched, app, k, false, diag);
@@ -189,7 +228,7 @@ enum osr_status osr_sched_place(struct osr_sched *sched, const struct osr_sched_
 			diag, OSR_INVAL,
 			"%u applications have keys, %u of them of user %u: no more are taken",
 			sched->n_apps, n_of_owner, in->owner);
-	if (!in->n_ranks || !in->n_keys || in->n_keys > sched->limits.max_keys)
+	if (!in->n_ranks || !in->job == !in->n_keys || in->n_keys > sched->limits.max_keys)
 		return osr_fail(
 			diag, OSR_INVAL,
 			"%u hosts and %u patterns: expected 1 host or more, and 1 to %u patterns",

@@ -26,7 +26,9 @@ struct osr_base {
 	bool is_tree;
 	struct osr_diag no_tree;     /* why not */
 	struct osr_sched_port *port; /* [f.n_terminals] by GUID */
-	uint64_t stamp;              /* no other one has it */
+	/* Ports to the first LID, by terminal, then switch; NULL: not known. */
+	uint8_t *first;
+	uint64_t stamp;   /* no other one has it */
 	unsigned n_users; /* the scheduler, and the thread that makes routes without its lock */
 };
 
@@ -44,7 +46,11 @@ struct osr_sched {
 /* One user less; the last one frees the base. NULL is fine. */
 void osr_base_leave(struct osr_base *base);
 /* NULL: no memory. */
-struct osr_base *osr_base_new(const struct osr_fabric *fabric, struct osr_diag *diag);
+struct osr_base *osr_base_new(const struct osr_fabric *fabric, const struct osr_routing *routing,
+			      struct osr_diag *diag);
+/* Are they of this fabric and these tables? */
+bool osr_base_equal(const struct osr_base *base, const struct osr_fabric *fabric,
+		    const struct osr_routing *routing);
 
 /* The terminal of this port GUID, or OSR_NONE. */
 uint32_t osr_sched_terminal(const struct osr_base *base, uint64_t guid);

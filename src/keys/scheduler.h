@@ -19,6 +19,10 @@
  *	osr_sched_collect()	entries for the tables; and when the switches have them:
  *	osr_sched_written()
  *
+ * A *job* is an application with one key for all that it does (job.h). Its ranks are put in an order
+ * of the tree when it is placed. Its first request says whether the first LIDs serve it, offset 0,
+ * or which offset has its key.
+ *
  * Nothing here sends, waits or locks; memory is the scheduler's own. The caller sees to it that
  * calls do not overlap, and the rights of users: `owner` is kept for it.
  *
@@ -30,7 +34,7 @@
 #ifndef OSMROUTES_SCHEDULER_H
 #define OSMROUTES_SCHEDULER_H
 
-#include "keys/keys.h"
+#include "keys/job.h"
 #include "keys/overlay.h"
 
 enum osr_key_state {
@@ -46,6 +50,8 @@ struct osr_sched_key {
 	uint8_t slot; /* of the application */
 	enum osr_key_state state;
 	uint32_t contention; /* of the routes made last */
+
+	struct osr_job_worth worth; /* of a job's key */
 
 	/* The compressed key for the fabric of this stamp; its numbers are of the one made last. */
 	struct osr_key key;
@@ -69,9 +75,12 @@ struct osr_sched_app {
 	uint32_t owner;
 	char name[64];
 	bool held; /* goes with the connection that placed it */
+	bool job;  /* one key, without pairs; its flows are in OSR_LOAD_UNIT */
+	bool told; /* its offset has been said: it stays */
 	uint32_t n_ranks;
-	uint64_t *host; /* [n_ranks] port GUIDs */
-	uint32_t *term; /* [n_ranks] terminals of the present fabric, OSR_NONE: gone */
+	uint64_t *host;  /* [n_ranks] port GUIDs */
+	uint32_t *term;  /* [n_ranks] terminals of the present fabric, OSR_NONE: gone */
+	uint32_t *place; /* [n_ranks] of the ranks in the list that it was placed with */
 	uint32_t n_keys;
 	struct osr_sched_key *key;
 	uint32_t n_slots;
@@ -111,6 +120,8 @@ struct osr_sched_in {
 	const struct osr_pair *const *pair; /* [n_keys] ranks; pairs of one host are left out */
 	const uint32_t *n_pairs;            /* [n_keys] */
 	uint32_t n_offsets;                 /* LID offsets wanted; 0 means 1 */
+	bool job;                           /* a job: no keys are given */
+	uint32_t offset;                    /* that its programs use already; 0: any */
 };
 
 struct osr_sched;
@@ -123,14 +134,15 @@ void osr_sched_take(struct osr_sched *sched);
 void osr_sched_leave(struct osr_sched *sched);
 
 /*
- * The present fabric, copied. If nothing changed nothing happens. Otherwise entries whose cables
+ * The present fabric and its base tables, both copied; NULL: tables are unknown. If nothing changed
+ * nothing happens. Otherwise entries whose cables
  * and ends are as they were stay; keys in use that have others, or to a host of which there is a
  * way again, wait for osr_sched_work(). No routes are made: O(fabric log fabric + entries).
  * OSR_NOMEM leaves the scheduler without a fabric: no entries until the next call succeeds. A
  * fabric that is not a fat tree is accepted without an error.
  */
 enum osr_status osr_sched_fabric(struct osr_sched *sched, const struct osr_fabric *fabric,
-				 struct osr_diag *diag);
+				 const struct osr_routing *base, struct osr_diag *diag);
 
 /*
  * One step of the work that a change of the fabric has left: a slot gets routes, or its key is

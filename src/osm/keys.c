@@ -259,7 +259,7 @@ void osr_keys_fabric(struct plugin *plugin, const struct osr_fabric *fabric)
 
 	if (!plugin->keys)
 		return;
-	if (osr_sched_fabric(osr_control_lock(plugin->keys->control), fabric, &diag))
+	if (osr_sched_fabric(osr_control_lock(plugin->keys->control), fabric, NULL, &diag))
 		osr_log(plugin->osm, OSM_LOG_ERROR, "ERR OR15: no routing keys in this sweep: %s",
 			diag.text);
 	osr_control_unlock(plugin->keys->control);
@@ -319,7 +319,7 @@ void osr_keys_lay(struct plugin *plugin, struct sweep_slot *slot, struct osr_are
 	plugin->keys->lay_ms = keys_now() * -1e3;
 	plugin->keys->lay_cpu_ms = osr_clock_ms(CLOCK_THREAD_CPUTIME_ID) * 1e-3 * -1e3;
 	sched = osr_control_lock(plugin->keys->control);
-	st = osr_sched_fabric(sched, &slot->result.fabric, &diag);
+	st = osr_sched_fabric(sched, &slot->result.fabric, &slot->result.routing, &diag);
 	/* Waiting requests go first, then all: the base routing alone is always right. */
 	while (!st && keys_lay(sched, slot, scratch, &diag)) {
 		uint32_t n = osr_sched_refuse(sched, diag.text);

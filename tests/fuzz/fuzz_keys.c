@@ -110,7 +110,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int fd;
 	struct osr_client *client = connected(&fd);
 
-	insist(sched && !osr_sched_fabric(sched, keyring_fabric(), &diag), "the fabric", diag.text);
+	insist(sched && !osr_sched_fabric(sched, keyring_fabric(), NULL, &diag), "the fabric",
+	       diag.text);
 	/* In two pieces, somewhere. */
 	for (unsigned piece = 0; piece < 2; piece++) {
 		size_t n = piece ? size - first : first;

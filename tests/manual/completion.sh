@@ -50,7 +50,7 @@ done
 expect 'osmroutes route -e dfsssp -o heuristic=o' 'order online'
 expect 'osmroutes route -o detours=' 'yes no'
 expect 'osmroutes generate hyper' 'hypercube hyperx'
-expect 'osmroutes key ' 'place request done status withdraw'
+expect 'osmroutes key ' 'job place request done status withdraw'
 expect 'osmroutes whatif --each=l' link
 expect 'osmroutes whatif --ea' '--each='
 expect 'osmroutes check --require=' 'any-sl deadlock-free minimal replies sl0 switches'

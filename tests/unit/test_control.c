@@ -40,7 +40,7 @@ static void sweep(struct osr_control *control, const struct osr_fabric *f)
 	struct osr_overlay_entry *entry;
 	uint32_t n;
 
-	assert_int_equal(osr_sched_fabric(sched, f, NULL), OSR_OK);
+	assert_int_equal(osr_sched_fabric(sched, f, NULL, NULL), OSR_OK);
 	assert_int_equal(osr_sched_collect(sched, &scratch, &entry, &n, NULL), OSR_OK);
 	osr_sched_written(sched);
 	osr_control_unlock(control);
@@ -216,7 +216,7 @@ static bool fail_line(size_t which, size_t n)
 	bool failed = false;
 	uint32_t n_entries;
 
-	assert_int_equal(osr_sched_fabric(sched, &fabric, &diag), OSR_OK);
+	assert_int_equal(osr_sched_fabric(sched, &fabric, NULL, &diag), OSR_OK);
 	for (size_t i = 0; i <= which; i++) {
 		json_t *said;
 
@@ -298,7 +298,7 @@ static void test_latin_1(void **state)
 	for (uint32_t t = 0; t < f.n_terminals; t++)
 		if (f.term_guid[t] == 0x102)
 			((char *)f.names)[f.term_name[t] + 1] = '\xf6';
-	assert_int_equal(osr_sched_fabric(sched, &f, NULL), OSR_OK);
+	assert_int_equal(osr_sched_fabric(sched, &f, NULL, NULL), OSR_OK);
 	said = osr_protocol(sched, &peer, line, strlen(line), &effect);
 	assert_non_null(said);
 	assert_true(json_is_true(json_object_get(said, "ok")));

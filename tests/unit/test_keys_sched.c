@@ -43,7 +43,7 @@ static void grow(const char *m, int lmc, uint32_t links, uint64_t seed)
 static void change(const char *m, int lmc, uint32_t links, uint64_t seed)
 {
 	grow(m, lmc, links, seed);
-	assert_int_equal(osr_sched_fabric(w.sched, &w.fabric, &w.diag), OSR_OK);
+	assert_int_equal(osr_sched_fabric(w.sched, &w.fabric, NULL, &w.diag), OSR_OK);
 	while (osr_sched_work(w.sched))
 		;
 }
@@ -430,7 +430,7 @@ static void test_sweep_makes_nothing(void **state)
 		assert_true(lost < 64);
 		assert_int_equal(a->key[0].state, OSR_KEY_ACTIVE);
 		grow("4,4,4", 1, lost, 1);
-		assert_int_equal(osr_sched_fabric(w.sched, &w.fabric, &w.diag), OSR_OK);
+		assert_int_equal(osr_sched_fabric(w.sched, &w.fabric, NULL, &w.diag), OSR_OK);
 		judge();
 	}
 	assert_int_equal(a->key[0].state, OSR_KEY_WAITING);
@@ -462,7 +462,7 @@ static void rival_leave(void *ctx)
 	rival->n_left++;
 	if (rival->n_changes-- > 0)
 		grow("4,4,4", 1, (uint32_t)rival->n_left, 7);
-	assert_int_equal(osr_sched_fabric(w.sched, &w.fabric, &w.diag), OSR_OK);
+	assert_int_equal(osr_sched_fabric(w.sched, &w.fabric, NULL, &w.diag), OSR_OK);
 	if (rival->refuses)
 		osr_sched_refuse(w.sched, "a rival");
 	assert_int_equal(osr_sched_collect(w.sched, &arena, &entry, &n, &w.diag), OSR_OK);
@@ -508,7 +508,7 @@ static void test_sweeps_meanwhile(void **state)
 	/* All keys are withdrawn while one of them is made again. */
 	rival.refuses = true;
 	grow("4,4,4", 1, 40, 3);
-	assert_int_equal(osr_sched_fabric(w.sched, &w.fabric, &w.diag), OSR_OK);
+	assert_int_equal(osr_sched_fabric(w.sched, &w.fabric, NULL, &w.diag), OSR_OK);
 	while (osr_sched_work(w.sched))
 		;
 	judge();

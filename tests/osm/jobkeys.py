@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+"""One key for a whole job: flows of every stage of every collective, counted in what the switches hold.
+
+Trees, hosts and stages are drawn anew each time. OSR_SEED, printed at the beginning, draws them again."""
+import collections
+import json
+import os
+import random
+import re
+import secrets
+import subprocess
+
+from judge import expect, generate, scenario
+from keys import HEAVY, Client, hosts_of, keyed, keys_sweeps, lft_by_offset, no_loops, same, same_but
+from osmtest import COMMAND, patience, wait_for
+
+SEED = int(os.environ.get('OSR_SEED', secrets.randbelow(10 ** 6)))
+
+
+def draw(rng, levels):
+    """(words of the generator, hosts, cables out of a leaf): a tree with as many cables up as down."""
+    if levels == 2:
+        m, leaves, p = rng.choice((4, 6, 8, 12)), rng.randrange(4, 11), rng.choice((1, 2))
+        return ('m=%d,%d' % (m, leaves), 'w=1,%d' % (m // p), 'p=1,%d' % p), m * leaves, m
+    m, middle, top = rng.choice((3, 4, 5)), rng.choice((3, 4)), rng.randrange(3, 6)
+    return ('m=%d,%d,%d' % (m, middle, top), 'w=1,%d,%d' % (m, middle)), m * middle * top, m
+
+
+# Collectives: every stage as pairs of ranks ---------------------------------------------------------
+
+def shifts(n):
+    """All-to-all by pairs; ring, dissemination and Bruck are some of these."""
+    return [[(i, (i + k) % n) for i in range(n)] for k in range(1, n)]
+
+
+def binomial(n):
+    stages = []
+    k = 1
+    while k < n:
+        there = [(i, i + k) for i in range(k) if i + k < n]
+        stages += [there, [(b, a) for a, b in there]]
+        k *= 2
+    return stages
+
+
+def exchanges(n):
+    return [[(i, i ^ k) for i in range(n) if i ^ k < n] for k in range(1, n)]
+
+
+# What the switches do with them ---------------------------------------------------------------------
+
+class Ways:
+    """Ways of a job's flows at its LID offset, as sets of (switch, port) between switches."""
+
+    def __init__(self, tables, ends, offset):
+        self.tables, self.ends, self.offset, self.known = tables, ends, offset, {}
+
+    def of(self, a, b):
+        key = self.ends[a].switch, b
+        if key not in self.known:
+            way = self.tables.way(self.ends[a], self.ends[b], self.offset)
+            expect(way, 'rank %d does not reach rank %d at offset %d' % (a, b, self.offset))
+            self.known[key] = way
+        return self.known[key][:-1]
+
+    def count(self, stages):
+        """Most flows on a cable in each stage."""
+        return [max(collections.Counter(c for a, b in stage for c in self.of(a, b)).values(), default=0)
+                for stage in stages]
+
+    def most(self, stages):
+        return max(self.count(stages), default=0)
+
+    def passed(self):
+        """(switch, LID) that some flow of the job asks: not at the end, where its port is the same for all offsets."""
+        return {(self.tables.switches[s].guid, self.ends[b].lid + self.offset)
+                for a in range(len(self.ends)) for b in range(len(self.ends)) if a != b for s, _ in self.of(a, b)}
+
+
+def sub_trees(tables):
+    """For each level the sub-tree of every leaf: what is connected below the level above."""
+    leaves = {e.switch for e in hosts_of(tables)}
+    depth, level, n_levels = {}, leaves, 0
+    while level:
+        depth.update(dict.fromkeys(level, n_levels))
+        level = {u for s in level for u, _ in tables.switches[s].next.values()} - set(depth)
+        n_levels += 1
+    for top in range(n_levels - 1):
+        root = {}
+        for leaf in leaves:
+            if leaf in root:
+                continue
+            reached, todo = {leaf}, [leaf]
+            while todo:
+                s = todo.pop()
+                more = {u for u, _ in tables.switches[s].next.values() if depth[u] <= top} - reached
+                reached |= more
+                todo += more
+            root.update((s, leaf) for s in reached & leaves)
+        yield root
+
+
+def follow_each_other(tables, ends):
+    for root in sub_trees(tables):
+        runs = [root[e.switch] for e in ends]
+        n_runs = 1 + sum(a != b for a, b in zip(runs, runs[1:]))
+        if n_runs != len(set(runs)):
+            return False
+    return True
+
+
+def ends_of(tables, said):
+    by_guid = {int(e.guid, 16): e for e in hosts_of(tables)}
+    return [by_guid[int(g, 16)] for g in said['hosts']]
+
+
+def ask_job(client, hosts, **more):
+    said = client.must(op='job', hosts=[e.guid for e in hosts], **more)
+    if said['keys'][0]['state'] == 'waiting':
+        client.until(event='key', app=said['app'], key=0, state='active')
+    return said
+
+
+def judge_job(tables, said, hosts):
+    """The answer, and its flows in the switches."""
+    ends, key, n = ends_of(tables, said), said['keys'][0], len(hosts)
+    expect([hosts[i].guid for i in said['places']] == [e.guid for e in ends], 'places of the ranks: %s' % said)
+    expect(follow_each_other(tables, ends), 'hosts of a sub-tree do not follow each other')
+    ways = Ways(tables, ends, key['offset'])
+    got = ways.most(shifts(n))
+    expect(got == key['contention'] and key['bound'] <= max(1, got), 'contention %d, the answer: %s' % (got, key))
+    if key['fits']:
+        expect(got <= 1 and ways.most(binomial(n)) <= 1, 'it fits, and contention is %d' % got)
+    if key['exchanges']:
+        expect(ways.most(exchanges(n)) <= 1, 'an exchange of i and i xor k has contention')
+    return ways
+
+
+@scenario('jobs.one')
+def one(workdir):
+    """Jobs at random hosts of whole trees: one request, one sweep, one LID offset; every stage of shifts has one flow a
+    cable wherever the windows fit; other offsets and switches that no flow passes keep their entries; in the end the base."""
+    print('OSR_SEED=%d' % SEED)
+    rng = random.Random(SEED)
+    gains = []
+    for i, levels in enumerate((2, 3)):
+        words, n_hosts, cables = draw(rng, levels)
+        print(*words)
+        netfile = generate(os.path.join(workdir, 'tree-%d.net' % i), 'tree', *words)
+        with keyed(workdir, netfile, 1, name='opensm-%d' % i) as (fabric, opensm):
+            opensm.wait_quiet()
+            before = fabric.tables()
+            all_hosts = hosts_of(before)
+            sizes = [rng.randrange(3, cables + 1), 8, rng.randrange(4, n_hosts // 2)]
+            for n in sizes:
+                hosts = rng.sample(all_hosts, n)
+                mark = len(opensm.log)
+                with Client(os.path.join(workdir, 'keys.sock')) as client:
+                    said = ask_job(client, hosts, name='job')
+                    key = said['keys'][0]
+                    expect(key['fits'] or n > cables, '%d hosts, and each could have a plane: %s' % (n, key))
+                    after = fabric.tables()
+                    ways = judge_job(after, said, hosts)
+                    base = Ways(before, ends_of(before, said), 0).most(shifts(n))
+                    gains.append((base, key['contention']))
+                    log = opensm.log[mark:]
+                    expect(HEAVY not in log and 'LIGHT SWEEP' not in log, 'there was a discovery')
+                    if key['offset']:
+                        expect(keys_sweeps(log) == 1, '%d sweeps for one request' % keys_sweeps(log))
+                        same_but(before, after, {key['offset']})
+                        old, new = lft_by_offset(before), lft_by_offset(after)
+                        changed = {k for o in old for k in old[o] if old[o][k] != new[o][k]}
+                        expect(changed <= ways.passed(), 'entries changed where no flow passes')
+                        no_loops(after)
+                    else:
+                        expect(base == key['contention'] and same(before, fabric), 'the base serves it: %s' % key)
+                    client.must(op='withdraw', app=said['app'])
+                wait_for('the base routing', lambda: same(before, fabric), 30)
+        opensm.check_log()
+    print('contention by the base, by the key:', *gains)
+
+
+@scenario('jobs.base')
+def base(workdir):
+    """A job on whole leaves, which D-Mod-K serves: offset 0, no sweep, no entry; also with one LID a host. The list is in
+    an order of the tree, so ranks are as they were."""
+    words, _, cables = draw(random.Random(SEED), 2)
+    print('OSR_SEED=%d' % SEED, *words)
+    netfile = generate(os.path.join(workdir, 'tree.net'), 'tree', *words)
+    for lmc in (0, 1):
+        with keyed(workdir, netfile, lmc, name='lmc-%d' % lmc) as (fabric, opensm):
+            opensm.wait_quiet()
+            before = fabric.tables()
+            leaves = sorted({e.switch for e in hosts_of(before)})[:3]
+            hosts = [e for e in hosts_of(before) if e.switch in leaves]
+            mark = len(opensm.log)
+            with Client(os.path.join(workdir, 'keys.sock')) as client:
+                said = ask_job(client, hosts)
+                key = said['keys'][0]
+                expect(said['places'] == list(range(len(hosts))), 'an order of the tree was changed: %s' % said)
+                expect(key['offset'] == 0 and key['contention'] == 1, 'whole leaves: %s' % key)
+                judge_job(before, said, hosts)
+                opensm.wait_quiet()
+                expect(keys_sweeps(opensm.log[mark:]) == 0 and same(before, fabric), 'something was sent')
+                client.refused('twice', op='job', hosts=[hosts[0].guid, hosts[1].guid, hosts[0].guid])
+        opensm.check_log()
+
+
+@scenario('jobs.command')
+def command(workdir):
+    """`osmroutes key job` on a list with ranks a host: environment, rank file and table tell of one order, and what the
+    switches hold; with the number of a job of Slurm the same; withdrawn, the base is back."""
+    rng, path = random.Random(SEED), os.path.join(workdir, 'keys.sock')
+    words, _, cables = draw(rng, 3)
+    print('OSR_SEED=%d' % SEED, *words)
+    netfile = generate(os.path.join(workdir, 'tree.net'), 'tree', *words)
+    tools = os.path.join(workdir, 'bin')
+    os.makedirs(tools)
+
+    def key(*more):
+        done = subprocess.run([COMMAND, 'key', '--socket=' + path, *more], text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=patience(60), env=dict(os.environ, PATH=tools + ':' + os.environ['PATH']))
+        expect(done.returncode == 0, '%s: %s' % (more, done.stderr))
+        return done.stdout
+
+    with keyed(workdir, netfile, 1) as (fabric, opensm):
+        opensm.wait_quiet()
+        before = fabric.tables()
+        names = {e.name: e for e in hosts_of(before)}
+        own = rng.sample(sorted(names), max(4, cables))
+        with open(os.path.join(tools, 'squeue'), 'w') as file:	# all that the command wants of Slurm
+            file.write('#!/bin/sh\n[ "$*" = "-h -o %%N -j 4711" ] && echo %s\n' % ','.join(own))
+        os.chmod(os.path.join(tools, 'squeue'), 0o755)
+        ranks = os.path.join(workdir, 'ranks')
+        for hosts in (','.join('%s,%s' % (h, h) for h in own), '4711'):
+            said = json.loads(key('job', hosts, '--rankfile=' + ranks, '--json', '--name=whole'))
+            with open(ranks) as file:
+                rows = [re.fullmatch(r'rank (\d+)=(\S+) slot=(\d+)\n', line).groups() for line in file]
+            each = 1 if hosts == '4711' else 2
+            expect([int(r) for r, _, _ in rows] == list(range(each * len(own))), 'ranks: %s' % rows)
+            expect([n for _, n, s in rows if s == '0'] == [h['host'] for h in said['hosts']], 'hosts: %s' % rows)
+            expect([int(s) for _, _, s in rows] == list(range(each)) * len(own), 'slots: %s' % rows)
+            row = said['keys'][0]
+            expect(row['fits'] and row['contention'] == 1 and row['state'] == 'active', row)
+            tables = fabric.tables()
+            got = Ways(tables, [names[h['host']] for h in said['hosts']], row['offset']).most(shifts(len(own)))
+            expect(got == 1, 'contention %d in the switches' % got)
+            key('withdraw', str(row['app']))
+            wait_for('the base routing', lambda: same(before, fabric), 30)
+        env = dict(line.split('=') for line in key('job', ','.join(own), '--env').splitlines() if line[0] != '#')
+        expect(list(env) == ['OSMROUTES_APP', 'UCX_IB_LID_PATH_BITS'], env)
+        key('withdraw', env['OSMROUTES_APP'])
+    opensm.check_log()
