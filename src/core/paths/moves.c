@@ -169,20 +169,29 @@ static void moves_lay_out(struct osr_moves *moves, uint32_t d)
 }
 
 /*
- * v reaches the root by another channel, c, without the branch, over as many channels, or over more
- * where that is allowed.
+ * v, whose route has this length, may send by a channel behind which the route has length `behind`:
+ * over as many channels, or over more where that is allowed.
  */
+static bool moves_fits(const struct osr_moves *moves, uint32_t v, uint32_t length, uint32_t behind,
+		       bool *longer)
+{
+	const struct moves_scratch *scratch = moves->scratch;
+
+	*longer = behind >= length;
+	return behind != OSR_NONE && behind + 1 >= length &&
+	       behind + 1 <= length + (scratch->longer ? moves->extra : 0) &&
+	       !(*longer && scratch->flow[v] > moves->spare);
+}
+
+/* v reaches the root by another channel, c, without the branch. */
 static bool moves_is_way(const struct osr_moves *moves, uint32_t d, uint32_t v, uint32_t c,
 			 bool *longer)
 {
-	const struct osr_fabric *fabric = moves->fabric;
 	const struct moves_scratch *scratch = moves->scratch;
-	uint32_t u = fabric->chan_dst[c], len = scratch->tree.length[u];
+	uint32_t u = moves->fabric->chan_dst[c];
 
-	*longer = len >= scratch->tree.length[v];
-	return len != OSR_NONE && !scratch->in[u] && len + 1 >= scratch->tree.length[v] &&
-	       len + 1 <= scratch->tree.length[v] + (scratch->longer ? moves->extra : 0) &&
-	       !(*longer && scratch->flow[v] > moves->spare) &&
+	return !scratch->in[u] &&
+	       moves_fits(moves, v, scratch->tree.length[v], scratch->tree.length[u], longer) &&
 	       moves_channel(moves, moves_row(moves, d), v) != c;
 }
 
@@ -262,6 +271,128 @@ static bool moves_in_order(const struct osr_moves *moves, uint32_t d, uint32_t v
 	return true;
 }
 
+/* ---- a glance at the branch ------------------------------------------------------------------ */
+
+/* The load that other channels may carry in the present pass. */
+static uint64_t moves_limit(const struct osr_moves *moves)
+{
+	const struct moves_scratch *scratch = moves->scratch;
+
+	return scratch->reach == AIM    ? moves->aim
+	       : scratch->reach == GOAL ? moves->goal
+					: moves->load[scratch->hot] - (scratch->reach == BELOW);
+}
+
+/* Are the entries of v for d in a block that is sent, or may any block be sent? */
+static bool moves_may_send(const struct osr_moves *moves, uint32_t d, uint32_t v)
+{
+	return !moves->sent || moves->scratch->any_block || *osr_moves_block(moves, d, v);
+}
+
+/* Channels from u to the root; OSR_NONE: it has no route, or its route passes a marked switch. */
+static uint32_t moves_length(const struct osr_moves *moves, const uint8_t *row, uint32_t root,
+			     uint32_t u)
+{
+	const struct moves_scratch *scratch = moves->scratch;
+	uint32_t length = 0;
+
+	for (; u != root; u = moves_next(moves, row, u)) {
+		if (row[u] == OSR_NO_PATH || scratch->way[u] == scratch->n_ways ||
+		    length > moves->fabric->n_switches)
+			return OSR_NONE;
+		length++;
+	}
+	return length;
+}
+
+/* Appends the switches that send to v to the branch, and marks them. */
+static void moves_list_senders(const struct osr_moves *moves, const uint8_t *row, uint32_t root,
+			       uint32_t v)
+{
+	const struct osr_fabric *fabric = moves->fabric;
+	struct moves_scratch *scratch = moves->scratch;
+
+	OSR_EACH_CHANNEL(c, fabric, v) {
+		uint32_t u = fabric->chan_dst[c];
+
+		if (u == root || moves_channel(moves, row, u) != fabric->chan_rev[c])
+			continue;
+		scratch->way[u] = scratch->n_ways;
+		scratch->tree.length[u] = scratch->tree.length[v] + 1;
+		scratch->branch[scratch->n_branch++] = (uint16_t)u;
+	}
+}
+
+/*
+ * Could a switch of the branch that sends to d over the hot channel leave it? By the loads of the
+ * first channels of its ways alone, so that the tree need not be laid out where the answer is no:
+ * then scratch->nearest is the least of these loads. A tree without loops. Branches of more than a
+ * quarter of all switches are not looked at: perhaps.
+ */
+static bool moves_may_leave(struct osr_moves *moves, uint32_t d)
+{
+	const struct osr_fabric *fabric = moves->fabric;
+	struct moves_scratch *scratch = moves->scratch;
+	const uint8_t *row = moves_row(moves, d);
+	uint32_t root = fabric->dest_switch[d], near = fabric->chan_src[scratch->hot];
+	uint64_t limit = moves_limit(moves);
+
+	scratch->n_ways++;
+	scratch->nearest = UINT32_MAX - scratch->shifted;
+	scratch->tree.length[near] = moves_length(moves, row, root, near);
+	if (scratch->tree.length[near] == OSR_NONE)
+		return true;
+	scratch->way[near] = scratch->n_ways;
+	scratch->branch[0] = (uint16_t)near;
+	scratch->n_branch = 1;
+	for (uint32_t i = 0; i < scratch->n_branch; i++) {
+		if (4 * scratch->n_branch > fabric->n_switches)
+			return true;
+		moves_list_senders(moves, row, root, scratch->branch[i]);
+	}
+	for (uint32_t i = 0; i < scratch->n_branch; i++)
+		scratch->flow[scratch->branch[i]] = fabric->sw_sources[scratch->branch[i]];
+	OSR_EACH_FAR_FIRST(v, scratch->branch, scratch->n_branch)
+	scratch->flow[moves_next(moves, row, v)] += scratch->flow[v];
+	for (uint32_t i = 0; i < scratch->n_branch; i++) {
+		uint32_t v = scratch->branch[i];
+
+		if (!scratch->flow[v] || !moves_may_send(moves, d, v))
+			continue;
+		OSR_EACH_CHANNEL(c, fabric, v) {
+			uint64_t load = moves->load[c] + moves_amount(moves, c, scratch->flow[v]);
+			uint32_t behind;
+			bool longer;
+
+			if (load > limit && load >= scratch->nearest)
+				continue;
+			behind = moves_length(moves, row, root, fabric->chan_dst[c]);
+			if (behind == OSR_NONE || moves_channel(moves, row, v) == c)
+				continue;
+			if (!moves_fits(moves, v, scratch->tree.length[v], behind, &longer))
+				continue;
+			if (load <= limit)
+				return true;
+			scratch->nearest = load;
+		}
+	}
+	return false;
+}
+
+/* The branch of d that may leave the hot channel; none where a glance says that nothing can. */
+static void moves_look(struct osr_moves *moves, uint32_t d)
+{
+	struct moves_scratch *scratch = moves->scratch;
+
+	if (moves_may_leave(moves, d)) {
+		scratch->nearest = UINT32_MAX - scratch->shifted;
+		moves_lay_out(moves, d);
+	} else {
+		scratch->n_branch = 0;
+		scratch->work -= moves->fabric->n_switches;
+	}
+}
+
 /* ---- off the busiest channel ----------------------------------------------------------------- */
 
 /*
@@ -308,16 +439,6 @@ static int moves_by_others(const void *a, const void *b)
 	return x->c < y->c ? -1 : 1;
 }
 
-/* The load that other channels may carry in the present pass. */
-static uint64_t moves_limit(const struct osr_moves *moves)
-{
-	const struct moves_scratch *scratch = moves->scratch;
-
-	return scratch->reach == AIM    ? moves->aim
-	       : scratch->reach == GOAL ? moves->goal
-					: moves->load[scratch->hot] - (scratch->reach == BELOW);
-}
-
 /*
  * v, and all switches that send through it, leave the hot channel by the best way. False: lengths
  * and branch have to be found again.
@@ -330,7 +451,7 @@ static bool moves_leave(struct osr_moves *moves, uint32_t d, uint32_t v)
 	uint32_t n = 0, flow = scratch->flow[v];
 	struct way list[256];
 
-	if (moves->sent && !scratch->any_block && !*osr_moves_block(moves, d, v))
+	if (!moves_may_send(moves, d, v))
 		return true;
 	if (!moves->sent && scratch->n_made == scratch->max_made)
 		return true;
@@ -432,8 +553,7 @@ static bool moves_relieve(struct osr_moves *moves)
 					scratch->work -= fabric->n_switches;
 					continue;
 				}
-				scratch->nearest = UINT32_MAX - scratch->shifted;
-				moves_lay_out(moves, d);
+				moves_look(moves, d);
 				for (uint32_t i = 0; go_on && i < 2 * scratch->n_branch &&
 						     moves->load[hot] > moves->goal;
 				     i++) {
@@ -454,7 +574,8 @@ static bool moves_relieve(struct osr_moves *moves)
 				if (moves->n_moved != n_moved && !moves->sent)
 					scratch->first = d + 1;
 				user->least = 0;
-				if (moves->n_moved == n_moved && !moves->sent && !moves->unit)
+				if (moves->n_moved == n_moved && scratch->any_block &&
+				    !moves->unit)
 					user->least =
 						(uint32_t)(scratch->nearest + scratch->shifted);
 			}
