@@ -94,8 +94,11 @@ void osr_search_use(struct osr_search *search, uint32_t d, uint32_t sign)
 	uint32_t root = fabric->dest_switch[d];
 	const uint16_t *order = search->spf->order + (size_t)root * fabric->n_switches;
 
-	for (uint32_t i = search->n_used ? search->spf->n_order[root] : 0; i-- > 1;) {
-		uint32_t c = fabric->chan_row[order[i]] + hop[order[i]], u = fabric->chan_dst[c];
+	if (!search->n_used)
+		return;
+	OSR_EACH_FAR_FIRST(v, order, search->spf->n_order[root])
+	{
+		uint32_t c = fabric->chan_row[v] + hop[v], u = fabric->chan_dst[c];
 
 		if (u != root)
 			search->n_used[search->fabric->turn_row[c] + hop[u]] += sign;

@@ -5,6 +5,8 @@
 
 #include "core/route/span.h"
 
+#include <osmroutes/each.h>
+
 /* ---- shortest routes ------------------------------------------------------------------------- */
 
 /* A step that is not legal: worse than any weight, better than nothing. */
@@ -305,7 +307,7 @@ static void search_attach_all(struct osr_search *search, uint32_t root, uint8_t 
 		uint32_t n_waiting = 0;
 
 		for (uint32_t u = search->head[len]; u != OSR_NONE; u = search->link[u]) {
-			for (uint32_t o = fabric->chan_row[u]; o < fabric->chan_row[u + 1]; o++) {
+			OSR_EACH_CHANNEL(o, fabric, u) {
 				uint32_t v = fabric->chan_dst[o], c = fabric->chan_rev[o];
 				uint64_t key;
 				uint8_t mask;

@@ -94,10 +94,12 @@ static void turn_count_dependencies(struct osr_search *search)
 		uint32_t root = fabric->dest_switch[d];
 		const uint16_t *order = spf->order + (size_t)root * n;
 
+		if (spf->alias[d] != OSR_NONE)
+			continue;
 		memset(count, 0, n * sizeof(*count));
-		for (uint32_t i = spf->n_order[root]; spf->alias[d] == OSR_NONE && i-- > 1;) {
-			uint32_t v = order[i], c = fabric->chan_row[v] + hop[v],
-				 u = fabric->chan_dst[c], t;
+		OSR_EACH_FAR_FIRST(v, order, spf->n_order[root])
+		{
+			uint32_t c = fabric->chan_row[v] + hop[v], u = fabric->chan_dst[c], t;
 
 			count[u] += count[v] + 1;
 			if (u == root)
@@ -173,9 +175,9 @@ static void turn_weigh(struct osr_search *search)
 		osr_search_mark(search, d);
 		for (uint32_t v = 0; v < n; v++)
 			count[v] = search->mask[v] ? unit : unit * search->boost;
-		for (uint32_t i = spf->n_order[root]; i-- > 1;) {
-			uint32_t v = order[i], c0 = fabric->chan_row[v] + hop[v],
-				 u = fabric->chan_dst[c0];
+		OSR_EACH_FAR_FIRST(v, order, spf->n_order[root])
+		{
+			uint32_t c0 = fabric->chan_row[v] + hop[v], u = fabric->chan_dst[c0];
 			uint32_t t01, x;
 
 			if (u == root)

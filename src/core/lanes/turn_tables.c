@@ -6,6 +6,8 @@
 
 #include "turn.h"
 
+#include <osmroutes/each.h>
+
 void osr_turn_count_used(struct osr_search *search)
 {
 	memset(search->n_used, 0, osr_n_turns(search->fabric) * sizeof(*search->n_used));
@@ -87,7 +89,7 @@ static void turn_write_row(const struct osr_search *search, const struct turn_sh
 	uint32_t back = osr_port_channel(fabric, s, in), count[16] = { 0 };
 	uint8_t used[256] = { 0 }, most = 0;
 
-	for (uint32_t out = fabric->chan_row[s]; out < fabric->chan_row[s + 1]; out++) {
+	OSR_EACH_CHANNEL(out, fabric, s) {
 		uint32_t t = 0, of = TURN_SENT;
 		uint8_t vl, *mine = &used[fabric->chan_port[out]];
 

@@ -5,6 +5,7 @@
  *	  anneal()		  one switch crosses one neighbour, again and again
  *	    count_served()	    what an order is worth
  */
+#include <osmroutes/each.h>
 #include <osmroutes/span.h>
 #include "core/lanes/updown.h"
 
@@ -51,7 +52,7 @@ INLINE void updown_reach(const struct osr_fabric *fabric, const block_t *shortes
 {
 	block_t sum = *already;
 
-	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++)
+	OSR_EACH_CHANNEL(c, fabric, v)
 		sum |= shortest[c] & reached[fabric->chan_dst[c]];
 	reached[v] = sum;
 }
@@ -142,7 +143,7 @@ static bool may_move(const struct search *search, uint32_t v, uint32_t to)
 		return false;
 	if (to < from)
 		return has_higher(search, v, to, OSR_NONE);
-	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+	OSR_EACH_CHANNEL(c, fabric, v) {
 		uint32_t u = fabric->chan_dst[c];
 
 		if (search->place[u] > from && search->place[u] <= to &&

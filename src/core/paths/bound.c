@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* See bound.h. */
 #include <osmroutes/bound.h>
+#include <osmroutes/each.h>
 #include <osmroutes/set.h>
 
 #include <string.h>
@@ -132,7 +133,7 @@ static enum osr_status bound_search(const struct osr_cuts *cuts, struct osr_aren
 			all[v].here = true;
 			if (is_new)
 				cut_add(cuts, &all[v].part, v);
-			for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+			OSR_EACH_CHANNEL(c, fabric, v) {
 				uint32_t u = fabric->chan_dst[c];
 
 				all[u].near += is_new;
@@ -182,10 +183,10 @@ static enum osr_status bound_each_cut(const struct osr_cuts *cuts, struct osr_ar
 
 		set[v] = v;
 		cut_add(cuts, &part[v], v);
-		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++)
+		OSR_EACH_CHANNEL(c, fabric, v)
 			part[v].channels += cut_weight(cuts, c);
 		cut_most(cuts, &part[v], &all[fabric->sw_component[v]], bound);
-		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+		OSR_EACH_CHANNEL(c, fabric, v) {
 			uint32_t a = osr_set_of(set, v), b = fabric->chan_dst[c];
 
 			if (set[b] == OSR_NONE)

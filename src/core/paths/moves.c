@@ -408,7 +408,7 @@ static void moves_open(struct osr_moves *moves, uint32_t d, uint32_t u)
 	for (; u != fabric->dest_switch[d]; u = moves_next(moves, row, u)) {
 		if (scratch->flow[u])
 			break;
-		for (uint32_t c = fabric->chan_row[u]; c < fabric->chan_row[u + 1]; c++) {
+		OSR_EACH_CHANNEL(c, fabric, u) {
 			uint32_t w = fabric->chan_dst[c];
 
 			/* Undoing needs the previous hop; one place is left for the move itself. */
@@ -456,7 +456,7 @@ static bool moves_leave(struct osr_moves *moves, uint32_t d, uint32_t v)
 	if (!moves->sent && scratch->n_made == scratch->max_made)
 		return true;
 	moves_mark_way(moves, d, v);
-	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+	OSR_EACH_CHANNEL(c, fabric, v) {
 		uint64_t load = moves->load[c] + moves_amount(moves, c, flow), most = load;
 		struct way way = { .c = c };
 
@@ -574,8 +574,7 @@ static bool moves_relieve(struct osr_moves *moves)
 				if (moves->n_moved != n_moved && !moves->sent)
 					scratch->first = d + 1;
 				user->least = 0;
-				if (moves->n_moved == n_moved && scratch->any_block &&
-				    !moves->unit)
+				if (moves->n_moved == n_moved && scratch->any_block && !moves->unit)
 					user->least =
 						(uint32_t)(scratch->nearest + scratch->shifted);
 			}

@@ -7,6 +7,7 @@
  *	spf_route_dest()	  each LID behind it: rip up, settle, count
  */
 #include <osmroutes/bound.h>
+#include <osmroutes/each.h>
 #include <osmroutes/spf.h>
 
 #include <assert.h>
@@ -197,7 +198,7 @@ void osr_spf_graph_free(struct osr_spf *spf, uint32_t root)
 		uint8_t closer = (uint8_t)(dist8[v] - 1);
 
 		scratch->edge_row[i] = n;
-		for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+		OSR_EACH_CHANNEL(c, fabric, v) {
 			uint32_t u = fabric->chan_dst[c];
 
 			/* Branchless: which neighbours are closer follows no pattern. */

@@ -34,7 +34,7 @@ static bool attach(struct repair *repair, uint32_t d, uint8_t *row, uint32_t v, 
 	 * The previous hop first, then the hop of the last sweep; among equals the path that
 	 * carries least now, or is expected to.
 	 */
-	for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+	OSR_EACH_CHANNEL(c, fabric, v) {
 		uint8_t hop = (uint8_t)(c - fabric->chan_row[v]);
 		struct candidate candidate = { .chan = c };
 		uint32_t u = fabric->chan_dst[c];
@@ -104,7 +104,7 @@ static uint32_t settle(struct repair *repair, uint32_t d, uint8_t *row)
 
 			if (repair_tree->mark[v] & TREE_KNOWN)
 				continue;
-			for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++) {
+			OSR_EACH_CHANNEL(c, fabric, v) {
 				uint32_t u = fabric->chan_dst[c];
 
 				if (!(repair_tree->mark[u] & TREE_KNOWN))
@@ -134,7 +134,7 @@ void osr_repair_upstream(struct repair *repair, uint32_t root, const uint8_t *ro
 	for (uint32_t i = 0; i < repair_tree->n; i++) {
 		uint32_t u = repair_tree->list[i];
 
-		for (uint32_t o = fabric->chan_row[u]; o < fabric->chan_row[u + 1]; o++) {
+		OSR_EACH_CHANNEL(o, fabric, u) {
 			uint32_t v = fabric->chan_dst[o];
 
 			if (repair_tree->mark[v] & TREE_CUT || v == root ||
@@ -369,7 +369,7 @@ static bool balance_may(struct osr_moves *moves, uint32_t d, uint32_t v, uint32_
 	osr_order_begin(order);
 	row[v] = (uint8_t)(c - fabric->chan_row[v]);
 	ok = osr_repair_route(repair, d, row, c, of[v]);
-	for (uint32_t o = fabric->chan_row[v]; o < fabric->chan_row[v + 1]; o++) {
+	OSR_EACH_CHANNEL(o, fabric, v) {
 		if (!ok)
 			break;
 

@@ -6,6 +6,8 @@
  */
 #include "repair_private.h"
 
+#include <osmroutes/each.h>
+
 #include <string.h>
 
 #define MAIN (OSR_NONE - 1) /* the largest piece of a component */
@@ -40,7 +42,7 @@ static bool add_turn(struct forest *forest, uint32_t a, uint32_t b)
 
 	if (!forest->repair->by_turn)
 		return osr_order_add(order, a, b, forest->lanes);
-	for (uint32_t o = fabric->chan_row[s]; o < fabric->chan_row[s + 1]; o++) {
+	OSR_EACH_CHANNEL(o, fabric, s) {
 		uint32_t in = osr_turn(order->fabric, fabric->chan_rev[o], a);
 
 		if (o != a && forest->in[o] && order->used[in])
@@ -50,7 +52,7 @@ static bool add_turn(struct forest *forest, uint32_t a, uint32_t b)
 		uint16_t lane = (uint16_t)(1u << order->lane[turn]);
 		bool ok = osr_order_add(order, a, b, lanes);
 
-		for (uint32_t o = fabric->chan_row[u]; o < fabric->chan_row[u + 1]; o++) {
+		OSR_EACH_CHANNEL(o, fabric, u) {
 			if (!ok)
 				break;
 			if (o != fabric->chan_rev[b] && forest->in[o] &&
@@ -70,7 +72,7 @@ static bool add_turns(struct forest *forest, uint32_t s, uint32_t fresh)
 	const struct osr_fabric *fabric = forest->fabric;
 
 	if (forest->lanes)
-		for (uint32_t c = fabric->chan_row[s]; c < fabric->chan_row[s + 1]; c++)
+		OSR_EACH_CHANNEL(c, fabric, s)
 			if (c != fresh && forest->in[c] &&
 			    !(add_turn(forest, fabric->chan_rev[c], fresh) &&
 			      add_turn(forest, fabric->chan_rev[fresh], c)))

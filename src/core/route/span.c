@@ -118,14 +118,14 @@ void osr_span_weigh(const uint32_t *parent, struct osr_weights *weights)
 		uint32_t up = parent[v];
 
 		/* out runs over the tree's channels that leave v, in over those that enter it. */
-		for (uint32_t out = fabric->chan_row[v]; out < fabric->chan_row[v + 1]; out++) {
+		OSR_EACH_CHANNEL(out, fabric, v) {
 			bool down = parent[fabric->chan_dst[out]] == fabric->chan_rev[out];
 
 			if (out != up && !down)
 				continue;
 			if (up != OSR_NONE)
 				span_weigh_turn(weights, fabric->chan_rev[up], out);
-			for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1]; c++)
+			OSR_EACH_CHANNEL(c, fabric, v)
 				if (parent[fabric->chan_dst[c]] == fabric->chan_rev[c])
 					span_weigh_turn(weights, fabric->chan_rev[c], out);
 		}
