@@ -225,19 +225,20 @@ static uint32_t count_left_out(const struct osr_ranks *ranks, const uint8_t *por
 static enum osr_status worth_of_first(const struct osr_ranks *ranks, struct osr_job_rows rows,
 				      uint32_t most, struct osr_job_worth *worth)
 {
-	uint32_t contention = osr_job_contention(ranks, rows, OSR_SHIFTS, most);
+	uint64_t sum;
+	uint32_t contention = osr_job_contention(ranks, rows, OSR_SHIFTS, most, &worth->sum);
 
 	worth->contention = contention;
 	worth->base = true;
 	worth->fits = ranks->whole && contention <= 1;
-	worth->exchanges = worth->fits && osr_job_contention(ranks, rows, OSR_EXCHANGES, 1) <= 1;
+	worth->exchanges =
+		worth->fits && osr_job_contention(ranks, rows, OSR_EXCHANGES, 1, &sum) <= 1;
 	return contention == UINT32_MAX ? OSR_NOMEM : OSR_OK;
 }
 
 /*
  * Takes the routes of the first LIDs, without a key whatever they are worth. With one, if they
- * serve the job as well, and beside others load no cable by more than one flow, or none more than
- * the key does.
+ * serve the job as well and meet other jobs no more than the key does.
  */
 static enum osr_status take_first(const struct osr_ranks *ranks, const uint8_t *first, bool has_key,
 				  struct osr_arena *arena, struct osr_job_worth *worth,
@@ -250,11 +251,10 @@ static enum osr_status take_first(const struct osr_ranks *ranks, const uint8_t *
 
 	st = worth_of_first(ranks, rows, has_key ? worth->contention : UINT32_MAX, &of_first);
 	if (st || (has_key && (of_first.contention > worth->contention ||
-			       of_first.exchanges < worth->exchanges)))
+			       of_first.sum > worth->sum || of_first.exchanges < worth->exchanges)))
 		return st;
-	st = osr_job_loads(ranks, rows, arena, &first_routes);
-	if (st || (has_key && first_routes.max_load > OSR_LOAD_UNIT &&
-		   first_routes.max_load > routes->max_load))
+	st = osr_job_loads(ranks, rows, arena, &of_first, &first_routes);
+	if (st || (has_key && of_first.meets > worth->meets))
 		return st;
 	*routes = first_routes;
 	*worth = of_first;
@@ -273,13 +273,16 @@ static enum osr_status take_key(struct osr_ranks *ranks, uint8_t *port, struct o
 	if (!st)
 		st = osr_job_tables(ranks, port);
 	if (!st)
-		st = osr_job_loads(ranks, rows, arena, routes);
+		st = osr_job_loads(ranks, rows, arena, worth, routes);
 	if (st)
 		return st;
 	if (!ranks->whole)
 		worth->n_left_out += count_left_out(ranks, port);
-	worth->contention =
-		worth->fits ? 1 : osr_job_contention(ranks, rows, OSR_SHIFTS, UINT32_MAX);
+	worth->contention = 1;
+	worth->sum = ranks->n - 1;
+	if (!worth->fits)
+		worth->contention =
+			osr_job_contention(ranks, rows, OSR_SHIFTS, UINT32_MAX, &worth->sum);
 	return worth->contention == UINT32_MAX ? OSR_NOMEM : OSR_OK;
 }
 

@@ -33,6 +33,8 @@
 /* What a key does for all stages of all shifts of a job. */
 struct osr_job_worth {
 	uint32_t contention; /* most flows on a cable between switches in a stage */
+	uint64_t sum;        /* over the stages of the most in each */
+	uint64_t meets;      /* its load times that of others, over all cables */
 	uint32_t bound;      /* no routing has less in every stage */
 	bool fits;           /* the windows hold, and the tree is whole */
 	bool exchanges;      /* the exchanges of i and i xor k are free, too */

@@ -57,13 +57,14 @@ enum osr_job_stages { OSR_SHIFTS, OSR_EXCHANGES };
 
 /*
  * The most flows on a cable between switches over all stages; it stops above `enough`.
- * UINT32_MAX: no memory.
+ * UINT32_MAX: no memory. *sum: of the most in each stage.
  */
 uint32_t osr_job_contention(const struct osr_ranks *ranks, struct osr_job_rows rows,
-			    enum osr_job_stages stages, uint32_t enough);
+			    enum osr_job_stages stages, uint32_t enough, uint64_t *sum);
 
-/* links, flows and max_load of the routes. OSR_NOMEM. */
+/* links, flows and max_load of the routes; `meets` of worth. OSR_NOMEM. */
 enum osr_status osr_job_loads(const struct osr_ranks *ranks, struct osr_job_rows rows,
-			      struct osr_arena *arena, struct osr_key_routes *routes);
+			      struct osr_arena *arena, struct osr_job_worth *worth,
+			      struct osr_key_routes *routes);
 
 #endif

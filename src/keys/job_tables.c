@@ -308,7 +308,7 @@ static uint32_t walk_to(const struct walk *walk, uint32_t sw, uint32_t rank, uin
 }
 
 uint32_t osr_job_contention(const struct osr_ranks *ranks, struct osr_job_rows rows,
-			    enum osr_job_stages stages, uint32_t enough)
+			    enum osr_job_stages stages, uint32_t enough, uint64_t *sum)
 {
 	struct osr_arena_mark mark = osr_arena_mark(ranks->scratch);
 	const struct osr_fabric *fabric = ranks->pgft->fabric;
@@ -316,9 +316,12 @@ uint32_t osr_job_contention(const struct osr_ranks *ranks, struct osr_job_rows r
 			     osr_calloc(ranks->scratch, fabric->n_channels, sizeof(*walk.count)) };
 	uint32_t most = 0;
 
+	*sum = 0;
 	if (!walk.count)
 		return UINT32_MAX;
-	for (uint32_t by = 1; by < ranks->n; by++) {
+	for (uint32_t by = 1; by < ranks->n && most <= enough; by++) {
+		uint32_t of_stage = 0;
+
 		memset(walk.count, 0, fabric->n_channels * sizeof(*walk.count));
 		for (uint32_t i = 0; i < ranks->n; i++) {
 			uint32_t to = stages == OSR_SHIFTS ? (i + by) % ranks->n : i ^ by, flows;
@@ -326,17 +329,18 @@ uint32_t osr_job_contention(const struct osr_ranks *ranks, struct osr_job_rows r
 			if (to >= ranks->n)
 				continue;
 			flows = walk_to(&walk, fabric->term_switch[ranks->term[i]], to, 1);
-			most = flows > most ? flows : most;
+			of_stage = flows > of_stage ? flows : of_stage;
 		}
-		if (most > enough)
-			break;
+		most = of_stage > most ? of_stage : most;
+		*sum += of_stage;
 	}
 	osr_arena_reset(ranks->scratch, mark);
 	return most;
 }
 
 enum osr_status osr_job_loads(const struct osr_ranks *ranks, struct osr_job_rows rows,
-			      struct osr_arena *arena, struct osr_key_routes *routes)
+			      struct osr_arena *arena, struct osr_job_worth *worth,
+			      struct osr_key_routes *routes)
 {
 	struct osr_arena_mark mark = osr_arena_mark(ranks->scratch);
 	const struct osr_fabric *fabric = ranks->pgft->fabric;
@@ -359,17 +363,19 @@ enum osr_status osr_job_loads(const struct osr_ranks *ranks, struct osr_job_rows
 	routes->flows = osr_alloc(arena, routes->n_links, sizeof(*routes->flows));
 	if (osr_arena_failed(arena, NULL))
 		return OSR_NOMEM;
+	worth->meets = 0;
 	for (uint32_t c = 0, at = 0; c < fabric->n_channels; c++) {
-		uint32_t mean =
-			(uint32_t)((walk.count[c] * UINT64_C(1) * OSR_LOAD_UNIT + stages - 1) /
-				   stages);
-		uint32_t all = mean + (ranks->load ? ranks->load[c] : 0);
+		uint64_t flows = (uint64_t)walk.count[c] * OSR_LOAD_UNIT;
+		uint32_t mean = (uint32_t)((flows + stages - 1) / stages);
+		uint32_t others = ranks->load ? ranks->load[c] : 0;
 
 		if (!mean)
 			continue;
 		routes->link[at] = c;
 		routes->flows[at++] = mean;
-		routes->max_load = all > routes->max_load ? all : routes->max_load;
+		if (mean + others > routes->max_load)
+			routes->max_load = mean + others;
+		worth->meets += (uint64_t)mean * others;
 	}
 	osr_arena_reset(ranks->scratch, mark);
 	return OSR_OK;

@@ -11,8 +11,8 @@ import secrets
 import subprocess
 
 from judge import expect, generate, scenario
-from keys import HEAVY, Client, hosts_of, keyed, keys_sweeps, lft_by_offset, no_loops, same, same_but
-from osmtest import COMMAND, patience, wait_for
+from keys import HEAVY, Client, hosts_of, keyed, keys_sweeps, lft_by_offset, no_loops, same, same_but, with_keys
+from osmtest import COMMAND, Fabric, Opensm, patience, wait_for
 
 SEED = int(os.environ.get('OSR_SEED', secrets.randbelow(10 ** 6)))
 
@@ -251,3 +251,108 @@ def command(workdir):
         expect(list(env) == ['OSMROUTES_APP', 'UCX_IB_LID_PATH_BITS'], env)
         key('withdraw', env['OSMROUTES_APP'])
     opensm.check_log()
+
+
+# Several jobs, and damaged trees ---------------------------------------------------------------------
+
+def at_once(rng, jobs, draws):
+    """The most loaded cable, each job at a random stage of a shift, for each draw; jobs: Ways."""
+    most = []
+    for _ in range(draws):
+        count = collections.Counter()
+        for ways in jobs:
+            n = len(ways.ends)
+            by = rng.randrange(1, n)
+            count.update(c for i in range(n) for c in ways.of(i, (i + by) % n))
+        most.append(max(count.values()))
+    return most
+
+
+@scenario('jobs.several')
+def several(workdir):
+    """Jobs that share no host, at one LID offset: each alone as if no other were there; all together below the base, and
+    without contention where their planes sum to no more than there are. Given back one after the other."""
+    print('OSR_SEED=%d' % SEED)
+    rng = random.Random(SEED)
+    for name, words, sizes in (('few', ('m=12,12', 'w=1,12'), (6, 8, 10)),
+                               ('many', ('m=12,12', 'w=1,12'), (18,) * 8),
+                               ('deep', ('m=6,6,6', 'w=1,6,6'), (36,) * 6)):
+        netfile = generate(os.path.join(workdir, name + '.net'), 'tree', *words)
+        with keyed(workdir, netfile, 1, name=name) as (fabric, opensm):
+            opensm.wait_quiet()
+            before = fabric.tables()
+            hosts = rng.sample(hosts_of(before), sum(sizes))
+            with Client(os.path.join(workdir, 'keys.sock')) as client:
+                said = []
+                for n in sizes:
+                    said.append(ask_job(client, [hosts.pop() for _ in range(n)]))
+                after = fabric.tables()
+                jobs = [Ways(after, ends_of(after, s), s['keys'][0]['offset']) for s in said]
+                expect(all(s['offsets'] in ([0], [1]) and s['keys'][0]['fits'] for s in said), 'offsets: %s' % [s['keys'] for s in said])
+                expect(max(ways.most(shifts(len(ways.ends))) for ways in jobs) == 1, 'contention within a job')
+                got = at_once(rng, jobs, 100)
+                base = at_once(rng, [Ways(before, w.ends, 0) for w in jobs], 100)
+                tops = [{c for c in range(len(after.switches)) if after.switches[c].guid in {g for g, _ in w.passed()}} -
+                        {e.switch for e in hosts_of(after)} for w in jobs]
+                print(name, 'all together, base %.2f, keys %.2f' % (sum(base) / 100, sum(got) / 100))
+                expect(sum(got) < sum(base), 'keys together are above the base: %s, %s' % (got, base))
+                if name == 'few':
+                    expect(sum(map(len, tops)) > 12 or max(got) == 1, 'planes %s, together %s' % (tops, got))
+                no_loops(after)
+                for s in said:
+                    client.must(op='withdraw', app=s['app'])
+            wait_for('the base routing', lambda: same(before, fabric), 30)
+        opensm.check_log()
+
+
+@scenario('jobs.damaged')
+def damaged(workdir):
+    """A job on a tree without some cables: what the answer says of contention is what the switches do, and its mean is
+    below the base; a cable of it goes, and comes back with all others: as on a whole tree. The base is that of an opensm
+    without keys."""
+    print('OSR_SEED=%d' % SEED)
+    rng = random.Random(SEED)
+    netfile = generate(os.path.join(workdir, 'tree.net'), 'tree', 'm=6,4,4', 'w=1,6,4')
+    with Fabric(netfile, workdir) as fabric:
+        with with_keys(fabric, workdir, 1) as opensm:
+            opensm.wait_up()
+            whole = fabric.tables()
+            cables = [(v, p) for v, p, _ in rng.sample(whole.cables(), 4)]
+            opensm.change(*[fabric.unlink(*c) for c in cables])
+            opensm.wait_quiet()
+            broken = fabric.tables()
+            hosts = rng.sample(hosts_of(broken), rng.randrange(12, 33))
+            with Client(os.path.join(workdir, 'keys.sock')) as client:
+                said = ask_job(client, hosts)
+                key = said['keys'][0]
+                expect(not key['fits'], 'it fits on a broken tree: %s' % key)
+                tables = fabric.tables()
+                ways = judge_job(tables, said, hosts)
+                stages = shifts(len(hosts))
+                base = Ways(broken, ways.ends, 0).count(stages)
+                print('mean contention, base %.2f, key %.2f' % tuple(sum(c) / len(stages) for c in (base, ways.count(stages))))
+                expect(sum(ways.count(stages)) <= sum(base), 'the key is above the base')
+                no_loops(tables)
+                mine = next(c for c in ((tables.switches[s].name, p) for a in range(1, len(hosts)) for s, p in ways.of(0, a))
+                            if c not in cables)
+                opensm.change(fabric.unlink(*mine))
+                client.until(event='notice', app=said['app'])
+                client.until(event='key', app=said['app'], key=0, state='active')
+                opensm.wait_quiet()
+                status = client.must(op='status')['apps'][0]
+                now = fabric.tables()
+                expect(Ways(now, ends_of(now, said), key['offset']).most(stages) == status['keys'][0]['contention'],
+                       'contention after a lost cable: %s' % status)
+                no_loops(now)
+                opensm.change(*[fabric.relink(*c) for c in cables + [mine]])
+                opensm.wait_quiet()
+                client.must(op='withdraw', app=said['app'])
+                said = ask_job(client, hosts)
+                expect(said['keys'][0]['fits'], 'on the mended tree: %s' % said['keys'])
+                judge_job(fabric.tables(), said, hosts)
+                client.must(op='withdraw', app=said['app'])
+                opensm.wait_quiet()
+                last = fabric.tables()
+        with Opensm(fabric, 'dmodk', plugin=True, name='without', options={'lmc': 1, 'qos': 'FALSE'}) as plain:
+            plain.wait_up()
+            expect(last.bytes_of_tables() == fabric.tables().bytes_of_tables(), 'the base after all jobs')
