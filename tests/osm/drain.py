@@ -15,7 +15,7 @@ from judge import check_loops, Claims, expect, generate, judge, QOS, scenario
 from keys import Client
 from osmtest import BUILD, COMMAND, Fabric, find_fabric, Opensm, OPENSM, osmroutes, patience, running, wait_for
 from restart import kill
-from transition import free, HOLD, in_rounds, mixed
+from transition import Hold, free, mixed
 
 
 CONF = 'control_socket = ../keys.sock\n'
@@ -187,8 +187,9 @@ def word(workdir):
             blocks = [b for b in file.read().split('\n\n') if not re.match(r'Ca\t1 "h\d[13579]"', b)]
         with open(net, 'w') as file:
             file.write(re.sub(r'(?m)^\[\d+\]\t"h\d[13579]".*\n', '', '\n\n'.join(blocks)))
+        hold = Hold(workdir)
         with running(os.path.join(workdir, str(seed)), net, plugin_conf=CONF + 'hold_down_after = 0\n',
-                     options=dict(QOS, event_plugin_name='osrprobe osmroutes'), env={'OSR_CLOCK_HOLD_MS': str(HOLD)}) as (fabric, opensm):
+                     **hold.settings) as (fabric, opensm):
             def read():
                 tables = fabric.tables()
                 tables.rows = tables.ask_sls(fabric)
@@ -201,10 +202,10 @@ def word(workdir):
             mixed(before, read(), opensm.log[start:], counts)
             for cable in cables:
                 opensm.change(fabric.unlink(*cable))
-            before, start, said = read(), len(opensm.log), len(in_rounds(opensm.log))
+            before, start = read(), len(opensm.log)
+            hold.begin(opensm)
             undrain = subprocess.Popen([COMMAND, 'undrain', '--socket=' + os.path.join(fabric.dir, 'keys.sock'), name])
-            wait_for('a first round', lambda: len(in_rounds(opensm.log)) > said, 30, opensm._alive)
-            first = fabric.tables()
+            first = hold.look(opensm)
             first.rows = before.rows
             expect(not undrain.wait(patience(90)), 'undrain has failed')
             opensm.wait_quiet()

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * libosrprobe.so: a plugin beside osmroutes. It makes opensm wait: every discovery while the file
- * OSR_CLOCK_GATE is there; and for OSR_CLOCK_HOLD_MS what follows on the tables, but for the first;
- * for that it has to be listed first. Before a discovery that waits it says of how many active
- * ports OpenSM knows no physical state.
+ * OSR_CLOCK_GATE is there; and while OSR_CLOCK_HOLD is, what follows on the tables that all
+ * switches have answered for, and it says so; for that it has to be listed first. Before a
+ * discovery that waits it says of how many active ports OpenSM knows no physical state.
  *
  * With OSR_WRAP_AT=start or done it wraps routing engines, as one that audits or times them would.
  * At the start or at the end of every discovery it exchanges context and callbacks of every engine
@@ -13,6 +13,7 @@
  * bytes; so the context here is a page that nobody can read, but for the address that leads back.
  */
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,9 +127,15 @@ static void wrap_engine(struct osm_routing_engine *re)
 	re->destroy = destroy;
 }
 
-static void wait_ms(long ms)
+static bool is_there(const char *path)
 {
-	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000 }, NULL);
+	return path && !access(path, F_OK);
+}
+
+static void wait_while(const char *path)
+{
+	while (is_there(path))
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
 }
 
 static void say_stateless(void)
@@ -153,16 +160,17 @@ static void say_stateless(void)
 
 static void report(void *plugin_data, osm_epi_event_id_t event, void *event_data)
 {
-	const char *gate = getenv("OSR_CLOCK_GATE"), *ms = getenv("OSR_CLOCK_HOLD_MS");
+	const char *gate = getenv("OSR_CLOCK_GATE"), *hold = getenv("OSR_CLOCK_HOLD");
 	const char *at = getenv("OSR_WRAP_AT");
-	static unsigned n_sweeps;
 
-	if (event == OSM_EVENT_ID_HEAVY_SWEEP_START && gate && !access(gate, F_OK))
+	if (event == OSM_EVENT_ID_HEAVY_SWEEP_START && is_there(gate)) {
 		say_stateless();
-	while (event == OSM_EVENT_ID_HEAVY_SWEEP_START && gate && !access(gate, F_OK))
-		wait_ms(10);
-	if (event == OSM_EVENT_ID_UCAST_ROUTING_DONE && n_sweeps++ && ms)
-		wait_ms(atol(ms));
+		wait_while(gate);
+	}
+	if (event == OSM_EVENT_ID_UCAST_ROUTING_DONE && is_there(hold)) {
+		fprintf(stderr, "osrprobe: held\n");
+		wait_while(hold);
+	}
 	if (!at || event != (strcmp(at, "done") ? OSM_EVENT_ID_HEAVY_SWEEP_START
 						: OSM_EVENT_ID_HEAVY_SWEEP_DONE))
 		return;
