@@ -57,12 +57,15 @@ struct dmodk {
 	/* Of the dest at hand. */
 	const struct osr_pgft_tree *tree; /* NULL: in none */
 	uint32_t index;                   /* the j that the modulo rule takes */
+	uint32_t rank;                    /* of its host */
 	uint32_t own[OSR_PGFT_MAX_LEVELS + 1], slot[OSR_PGFT_MAX_LEVELS + 1];
 	/* A of its switch and of those above; and which of these its own way passes. */
 	uint32_t above[OSR_PGFT_MAX_LEVELS + 1], way[OSR_PGFT_MAX_LEVELS + 1];
 
 	/* Flows that left their ways: see part_choose(). */
-	uint16_t *met; /* [n_channels * n_buckets] NULL: they are not parted */
+	uint16_t *met;        /* [n_channels * n_buckets] NULL: they are not parted */
+	uint32_t *term_rank;  /* [n_terminals] of hosts, in their tree */
+	uint32_t *first_rank; /* [n_switches] of leaves */
 	uint32_t n_buckets;
 	uint64_t limit;  /* routes between hosts that a channel may carry */
 	uint8_t *passed; /* [n_switches] by routes of others to the dest at hand */
@@ -98,7 +101,7 @@ static enum osr_status dmodk_describe(const struct osr_pgft *pgft, struct osr_ar
 /* ---- the rule -------------------------------------------------------------------------------- */
 
 /*
- * The j of the rule. Hosts have their index. A service port on a leaf takes a slot from the last
+ * The j of the rule. Hosts have their number. A service port on a leaf takes a slot from the last
  * one downwards, port 0 that of the first host. Above the leaves, sub-tree, place and port make a
  * number that spreads. `x`: the switch of the tree that leads to d.
  */
@@ -108,8 +111,8 @@ static uint32_t index_of(const struct dmodk *dmodk, uint32_t x, uint32_t d)
 	const struct osr_pgft_tree *tree = &dmodk->pgft.tree[dmodk->pgft.sw_tree[x]];
 	uint32_t t = fabric->dest_term[d], nth = t - fabric->term_row[fabric->term_switch[t]];
 
-	if (dmodk->pgft.term_index[t] != OSR_NONE)
-		return dmodk->pgft.term_index[t];
+	if (dmodk->pgft.term_number[t] != OSR_NONE)
+		return dmodk->pgft.term_number[t];
 	if (dmodk->pgft.sw_level[x] == 1)
 		return dmodk->pgft.sw_a[x] * tree->m[1] +
 		       (fabric->term_port[t] ? tree->m[1] - 1 - nth % tree->m[1] : 0);
@@ -169,6 +172,7 @@ static void find_slots(struct dmodk *dmodk, uint32_t d)
 		return;
 	dmodk->tree = tree = &dmodk->pgft.tree[dmodk->pgft.sw_tree[x]];
 	dmodk->index = index_of(dmodk, x, d);
+	dmodk->rank = dmodk->met ? dmodk->term_rank[dmodk->fabric->dest_term[d]] : 0;
 	for (uint32_t l = 1; l < tree->h; l++) {
 		uint32_t w = tree->w[l + 1], p = tree->p[l + 1],
 			 i = dmodk->index / tree->w_product[l];
@@ -249,7 +253,7 @@ static uint32_t choose(const struct dmodk *dmodk, uint32_t v, const uint32_t *ch
  * Where links are missing, leaves choose so that flows which left the ways of equation (1) do not
  * come together in one stage of a shift, and no link carries much more than it must.
  *
- * In stage t of a shift host i sends to host i + t. From a leaf whose first host has index i, dest
+ * In stage t of a shift rank i sends to rank i + t. From a leaf whose first host has rank i, dest
  * d is sent to in the stages d - i - m_1 < t <= d - i, so two entries (leaf, dest) meet on a link
  * that both use exactly if their d - i are less than m_1 apart. Flows on the paths of the rule do
  * not meet (theorems 1 and 2); so every link carries one of these, and what has to be told apart is
@@ -291,8 +295,8 @@ static void part_walk(const struct dmodk *dmodk, uint32_t s, uint32_t d, uint32_
 /* The counters of channel c in the bucket of (s, d) and in the next one. */
 static uint32_t part_bucket(const struct dmodk *dmodk, uint32_t s, uint32_t *beside)
 {
-	uint32_t n = dmodk->tree->m_product[dmodk->tree->h], m1 = dmodk->tree->m[1],
-		 stage = (dmodk->index + n - dmodk->pgft.sw_a[s] * m1 % n) % n, buckets = n / m1;
+	uint32_t n = dmodk->tree->n_hosts, m1 = dmodk->tree->m[1],
+		 stage = (dmodk->rank + n - dmodk->first_rank[s]) % n, buckets = (n + m1 - 1) / m1;
 
 	*beside = (stage / m1 + (2 * (stage % m1) < m1 ? buckets - 1 : 1)) % buckets;
 	return stage / m1;
@@ -517,6 +521,25 @@ static enum osr_status find_whole(struct dmodk *dmodk, struct osr_arena *scratch
 	return OSR_OK;
 }
 
+/* Hosts of a tree, and of a leaf, follow each other. */
+static void find_ranks(struct dmodk *dmodk)
+{
+	const struct osr_pgft *pgft = &dmodk->pgft;
+	uint32_t leaf = OSR_NONE, tree = OSR_NONE, rank = 0;
+
+	for (uint32_t i = 0; i < pgft->n_order; i++, rank++) {
+		uint32_t t = pgft->order[i], s = dmodk->fabric->term_switch[t];
+
+		if (pgft->sw_tree[s] != tree)
+			rank = 0;
+		if (s != leaf)
+			dmodk->first_rank[s] = rank;
+		dmodk->term_rank[t] = rank;
+		tree = pgft->sw_tree[s];
+		leaf = s;
+	}
+}
+
 static enum osr_status prepare(struct dmodk *dmodk, struct osr_arena *scratch,
 			       struct osr_diag *diag)
 {
@@ -535,10 +558,10 @@ static enum osr_status prepare(struct dmodk *dmodk, struct osr_arena *scratch,
 	dmodk->spf.place = dmodk->tree_order.number;
 	for (uint32_t i = 0; i < dmodk->pgft.n_trees; i++) {
 		const struct osr_pgft_tree *tree = &dmodk->pgft.tree[i];
-		uint32_t n_leaves = tree->m_product[tree->h] / tree->m[1];
+		uint32_t n_buckets = (tree->n_hosts + tree->m[1] - 1) / tree->m[1];
 
 		dmodk->n_missing += tree->n_missing_links + tree->n_missing_switches;
-		dmodk->n_buckets = dmodk->n_buckets < n_leaves ? n_leaves : dmodk->n_buckets;
+		dmodk->n_buckets = dmodk->n_buckets < n_buckets ? n_buckets : dmodk->n_buckets;
 	}
 	if (!dmodk->n_missing || (uint64_t)dmodk->fabric->n_channels * dmodk->n_buckets > MAX_MET)
 		return find_whole(dmodk, scratch, diag);
@@ -547,7 +570,13 @@ static enum osr_status prepare(struct dmodk *dmodk, struct osr_arena *scratch,
 	dmodk->passed = osr_alloc(scratch, n, 1);
 	dmodk->met = osr_calloc(scratch, (size_t)dmodk->fabric->n_channels * dmodk->n_buckets,
 				sizeof(*dmodk->met));
-	return osr_arena_failed(scratch, diag) ? OSR_NOMEM : OSR_OK;
+	dmodk->term_rank =
+		osr_calloc(scratch, dmodk->fabric->n_terminals, sizeof(*dmodk->term_rank));
+	dmodk->first_rank = osr_calloc(scratch, n, sizeof(*dmodk->first_rank));
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
+	find_ranks(dmodk);
+	return OSR_OK;
 }
 
 /*
@@ -562,6 +591,8 @@ static enum osr_status find_tree(struct dmodk *dmodk, const struct osr_job *job)
 
 	opt.memory = osr_pgft_memory_read(&job->notes, &memory) ? &memory : NULL;
 	st = osr_pgft_find(dmodk->fabric, &opt, job->scratch, &dmodk->pgft, job->diag);
+	if (!st)
+		st = osr_pgft_number(&dmodk->pgft, job->scratch, job->diag);
 	if (!st)
 		st = osr_routing_init(job->routing, dmodk->fabric, job->arena, job->diag);
 	if (!st)

@@ -17,8 +17,9 @@
  * mixed-radix number with the lower index varying faster:
  *	A = a_(l+1) + a_(l+2) m_(l+1) + ...	which sub-tree; 0 on level h
  *	B = b_1 + b_2 w_1 + b_3 w_1 w_2 + ...	which of its tops; 0 on level 1
- * An end port's index is j = slot + m_1 A(its leaf), and floor(j / (m_1 .. m_l)) is the A of its
- * ancestors on level l. The up-ports of a switch of level l are numbered q = b_(l+1) + k w_(l+1)
+ * An end port's index is slot + m_1 A(its leaf), and floor(index / (m_1 .. m_l)) is the A of its
+ * ancestors on level l; the j of equation (1) is its number, which is the index where no host is
+ * missing. The up-ports of a switch of level l are numbered q = b_(l+1) + k w_(l+1)
  * for the k-th cable (k < p_(l+1)) to its parent b_(l+1), whatever ports they really use.
  *
  * How: the distance from the switches with hosts gives the levels. What is connected within levels
@@ -45,6 +46,18 @@
 
 #define OSR_PGFT_MAX_LEVELS 15
 
+/*
+ * The shift over hosts by their ranks, as equation (1) routes it where no link is missing. Sums over
+ * the stages; counted are cables between switches.
+ */
+struct osr_pgft_shift {
+	uint32_t n_stages;
+	uint64_t load;  /* flows on the busiest cable, 1 at least (hot spot degree) */
+	uint64_t least; /* the same, of what no routing can go below */
+	uint64_t over;  /* cables with more flows than that */
+	uint64_t steps; /* of counting */
+};
+
 /* Arrays by level have an entry for 0, so that indices are the paper's. */
 struct osr_pgft_tree {
 	uint32_t h;
@@ -68,6 +81,8 @@ struct osr_pgft_tree {
 	 */
 	uint32_t *place[OSR_PGFT_MAX_LEVELS + 1];
 	bool merged; /* some switches have several places */
+	/* by osr_pgft_number(), of hosts of one group after the other; 0: one flow everywhere */
+	struct osr_pgft_shift shift;
 };
 
 struct osr_pgft {
@@ -96,6 +111,7 @@ struct osr_pgft {
 	 * ports and what hangs outside. Of more than m_1 hosts on one leaf the last share indices.
 	 */
 	uint32_t *term_index;
+	uint32_t *term_number; /* [n_terminals] by osr_pgft_number(); OSR_NONE where the index is */
 	/* Hosts in routing order: by tree, then by leaf, then by port. [n_order] terminals. */
 	uint32_t *order;
 	uint32_t n_order;
@@ -114,7 +130,7 @@ struct osr_pgft_memory {
 	const struct osr_pgft_tree *tree; /* [n_trees] h, m, w and p */
 	/*
 	 * A switch, port 0, and level 0 if it is outside; or the slot b of a port of the leaf with
-	 * this GUID.
+	 * this GUID, and in a its number + 1, or 0: it has none.
 	 */
 	const struct osr_pgft_known {
 		uint64_t guid;
@@ -136,6 +152,20 @@ struct osr_pgft_options {
 enum osr_status osr_pgft_find(const struct osr_fabric *fabric, const struct osr_pgft_options *opt,
 			      struct osr_arena *scratch, struct osr_pgft *pgft,
 			      struct osr_diag *diag);
+
+/*
+ * Numbers of the hosts, for equation (1): those of the memory, or the ones of place, rank and
+ * stretched rank by which shifts load their links least. Ranks are of the hosts of one group
+ * (osr_fabric.term_group), and follow the tree. Hosts that are new count by their place, unless that
+ * is worse than new numbers for all. Everything lives in `scratch`. Time O(hosts * sub-trees) a
+ * trial.
+ */
+enum osr_status osr_pgft_number(struct osr_pgft *pgft, struct osr_arena *scratch,
+				struct osr_diag *diag);
+/* What these numbers are worth: [n] hosts of one tree, whose places rise. */
+enum osr_status osr_pgft_shift(const struct osr_pgft_tree *tree, const uint32_t *place,
+			       const uint32_t *number, uint32_t n, struct osr_arena *scratch,
+			       struct osr_pgft_shift *shift, struct osr_diag *diag);
 
 /* The digits of pgft, and those that it recalled, for the next sweep, as bytes in `arena`. */
 enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, struct osr_arena *arena,

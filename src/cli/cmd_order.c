@@ -227,62 +227,77 @@ static enum osr_status order_keep(struct order *order, const char *list, uint32_
 /* ---- the rule on the size of a job ---------------------------------------------------------- */
 
 /*
- * The statement of section V-B of the D-Mod-K paper about these hosts, in one sentence on standard
- * error; nothing for a broken tree, or for hosts of several trees.
+ * The least common multiple of the cables out of sub-trees of each height: so many hosts, or a
+ * multiple, can be numbered so that none of their flows meet.
  */
-static void order_judge(const struct order *order)
+static uint64_t order_period(const struct osr_pgft_tree *tree)
 {
-	uint32_t n = order->n_places,
-		 tree = n ? order->pgft.sw_tree[order->fabric->term_switch[order->place[0].term]]
-			  : 0;
-	const struct osr_pgft_tree *of = &order->pgft.tree[tree];
-	bool holds = n && !of->n_missing_links && !of->n_missing_switches && !of->merged;
-	uint64_t period = holds;
+	uint64_t period = 1;
 
-	/*
-	 * How many consecutive indices leave every sub-tree by different cables, and enter it by
-	 * different ones; 0 where the theorems do not hold. A sub-tree of l levels has w_1 ..
-	 * w_(l+1) p_(l+1) cables up, and equation (1) sends index j by cable j modulo their number.
-	 * DIFFERS: the paper has w_1 .. w_h for all levels, which is too little where the top has
-	 * parallel cables.
-	 */
-	for (uint32_t l = 1; holds && period && l < of->h; l++) {
-		uint64_t cables = (uint64_t)of->w_product[l + 1] * of->p[l + 1];
+	for (uint32_t l = 1; l < tree->h; l++) {
+		uint64_t cables = (uint64_t)tree->w_product[l + 1] * tree->p[l + 1];
 		uint64_t common = period, rest = cables;
 
-		/* The least common multiple. */
 		while (rest) {
 			uint64_t x = common % rest;
 
 			common = rest;
 			rest = x;
 		}
-		period = cables < of->m_product[l] ? 0 : period / common * cables;
+		period = period / common * cables;
 	}
-	/* One host shifts nothing. */
-	for (uint32_t i = 0; i < n && period; i++)
-		if (n == 1 ||
-		    order->pgft.sw_tree[order->fabric->term_switch[order->place[i].term]] != tree)
-			return;
-	for (uint32_t i = 0; i < n && period; i++) {
-		const struct place *this = &order->place[i], *next = &order->place[(i + 1) % n];
-		uint32_t j = order->pgft.term_index[this->term],
-			 k = order->pgft.term_index[next->term];
+	return period;
+}
 
-		if ((j + 1 + period - k % period) % period == 0)
-			continue;
-		fprintf(stderr,
-			"osmroutes: shifts may meet on links: after %s (index %u) comes %s (%u); "
-			"without contention, the indices follow each other modulo %" PRIu64
-			", also from the last to the first\n",
-			this->name, j, next->name, k, period);
-		return;
+/*
+ * The statement of section V-B of the D-Mod-K paper about these hosts, in one sentence on standard
+ * error; nothing for a broken tree, or for hosts of several trees.
+ */
+static enum osr_status order_judge(const struct order *order, struct osr_diag *diag)
+{
+	uint32_t n = order->n_places, *place = osr_alloc(order->arena, n, sizeof(*place)),
+		 *number = osr_alloc(order->arena, n, sizeof(*number));
+	const uint32_t *of = order->pgft.sw_tree, *at = order->fabric->term_switch;
+	const struct osr_pgft_tree *tree =
+		n ? &order->pgft.tree[of[at[order->place[0].term]]] : NULL;
+	struct osr_pgft_shift all, first = { 0 };
+	enum osr_status st;
+	uint64_t period;
+
+	if (osr_arena_failed(order->arena, diag))
+		return OSR_NOMEM;
+	/* One host shifts nothing. */
+	if (n < 2 || tree->n_missing_links || tree->n_missing_switches || tree->merged)
+		return OSR_OK;
+	for (uint32_t i = 0; i < n; i++) {
+		if (of[at[order->place[i].term]] != of[at[order->place[0].term]])
+			return OSR_OK;
+		place[i] = order->pgft.term_index[order->place[i].term];
+		number[i] = order->pgft.term_number[order->place[i].term];
 	}
-	if (period)
+	period = order_period(tree);
+	st = osr_pgft_shift(tree, place, number, n, order->arena, &all, diag);
+	if (!st && n > period && n % period)
+		st = osr_pgft_shift(tree, place, number, n - (uint32_t)(n % period), order->arena,
+				    &first, diag);
+	if (st)
+		return st;
+	if (all.load == all.n_stages) {
 		fprintf(stderr,
-			"osmroutes: the indices of the %u hosts follow each other modulo %" PRIu64
-			": no two hosts' flows of a shift meet on a link\n",
-			n, period);
+			"osmroutes: in the order of these %u ranks no two hosts' flows of a shift "
+			"meet on a link\n",
+			n);
+		return OSR_OK;
+	}
+	fprintf(stderr,
+		"osmroutes: shifts may meet on links: mean HSD %.2f, %.2f links above the bound; "
+		"%u hosts are %s multiple of %" PRIu64,
+		(double)all.load / all.n_stages, (double)all.over / all.n_stages, n,
+		n % period ? "no" : "a", period);
+	if (first.n_stages && first.load == first.n_stages)
+		fprintf(stderr, ", the first %u meet nowhere", first.n_stages + 1);
+	fputs("\n", stderr);
+	return OSR_OK;
 }
 
 /* ---- Slurm's topology.conf and topology.yaml ------------------------------------------------ */
@@ -468,6 +483,8 @@ static enum osr_status order_route(struct args *args, struct osr_pgft *tree, str
 		opt.memory = &memory;
 	if (!st)
 		st = osr_pgft_find(&args->run.in.fabric, &opt, &args->run.in.arena, tree, diag);
+	if (!st)
+		st = osr_pgft_number(tree, &args->run.in.arena, diag);
 	cli_tables_free(&tables);
 	cli_stored_free(&previous);
 	return st;
@@ -541,6 +558,7 @@ static enum osr_status order_say(struct args *args, const struct order *order,
 				 struct osr_diag *diag)
 {
 	uint32_t rank = 0, n_ranks = 0;
+	enum osr_status st;
 	char text[512];
 
 	for (uint32_t i = 0; i < order->n_places; i++)
@@ -553,8 +571,9 @@ static enum osr_status order_say(struct args *args, const struct order *order,
 	osr_pgft_describe(&order->pgft, text, sizeof(text));
 	fprintf(stderr, "osmroutes: %s\n", text);
 	order_count(order);
-	if (args->hosts)
-		order_judge(order);
+	st = order_judge(order, diag);
+	if (st)
+		return st;
 	if (args->run.out.format == OUT_PEOPLE && args->form >= SLURM_TOPOLOGY)
 		return slurm_print(order, args->form, diag);
 	for (uint32_t i = 0; i < order->n_places; rank += order->place[i++].ranks) {
@@ -564,7 +583,7 @@ static enum osr_status order_say(struct args *args, const struct order *order,
 		if (args->run.out.format != OUT_PEOPLE)
 			OUT_ADD(&args->run.out, "hosts", rank, place->name,
 				order->fabric->term_lid[t], osr_switch_name(order->fabric, s, text),
-				order->pgft.sw_tree[s], order->pgft.term_index[t], place->ranks,
+				order->pgft.sw_tree[s], order->pgft.term_number[t], place->ranks,
 				order->fabric->term_guid[t]);
 		else if (args->form == LIST)
 			printf("%s\n", place->name);

@@ -195,7 +195,7 @@ static void drop_orphans(struct work *work)
 			had++;
 			has += !work->gone[net->ports[peer].node];
 		}
-		work->gone[i] = had && !has;
+		work->gone[i] |= had && !has;
 	}
 }
 

@@ -348,7 +348,7 @@ static void test_faults(void **state)
 
 struct deaths {
 	uint64_t entries, with; /* changed, sums */
-	uint64_t over;          /* entries that led to the dead switch */
+	uint64_t over; /* entries that led to the dead switch, or for port 0 beside the dead host */
 };
 
 /* Entries for others that lead to switch s. */
@@ -374,6 +374,7 @@ static void kill_node(const struct osr_net *whole, const struct routed *routed, 
 	struct osr_diag diag = { "" };
 	struct routed with, back;
 	struct osr_net broken = { 0 };
+	uint32_t s = osr_fabric_switch_by_guid(&routed->fabric, whole->nodes[node].guid);
 	uint64_t n;
 
 	gone[node] = true;
@@ -381,8 +382,7 @@ static void kill_node(const struct osr_net *whole, const struct routed *routed, 
 	route_after(&broken, -1, &before, "", &with);
 	sum->with += osr_routing_changed(&before, &with.fabric, &with.routing, &n);
 	sum->entries += n;
-	sum->over +=
-		n_over(routed, osr_fabric_switch_by_guid(&routed->fabric, whole->nodes[node].guid));
+	sum->over += s == OSR_NONE ? routed->fabric.n_switches : n_over(routed, s);
 	middle = (struct osr_result){ .fabric = with.fabric, .routing = with.routing };
 	route_after((struct osr_net *)whole, -1, &middle, "", &back);
 	assert_int_equal(osr_routing_changed(&before, &back.fabric, &back.routing, &n), 0);
@@ -454,7 +454,8 @@ static void test_deaths(void **state)
 		/* What went over the dead one has to change; little else does. */
 		assert_true(upper.with <= 3 * upper.over);
 		assert_true(leaves.with * 100 <= leaves.entries);
-		assert_int_equal(hosts.with, 0);
+		/* Port 0 of a leaf shares the tree of one of its hosts. */
+		assert_true(hosts.with <= hosts.over);
 		drop(&routed);
 		osr_net_free(&whole);
 	}

@@ -523,6 +523,10 @@ static void pgft_add_tree(char *buf, size_t size, const struct osr_pgft_tree *tr
 				 count[i].n == 1 ? count[i].one : count[i].many, count[i].rest);
 	if (tree->merged)
 		pgft_add(buf, size, ", upper switches in several places");
+	if (tree->shift.n_stages && !tree->n_missing_links && !tree->n_missing_switches)
+		pgft_add(buf, size, ", mean HSD of shifts %.2f, %.2f links above the bound",
+			 (double)tree->shift.load / tree->shift.n_stages,
+			 (double)tree->shift.over / tree->shift.n_stages);
 }
 
 void osr_pgft_describe(const struct osr_pgft *pgft, char *buf, size_t size)

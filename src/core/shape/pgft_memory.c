@@ -6,6 +6,7 @@
  * a switch that is new may stand where another is away.
  */
 #include <osmroutes/each.h>
+#include <osmroutes/invariant.h>
 #include <osmroutes/routing.h>
 
 #include <assert.h>
@@ -104,6 +105,41 @@ static void recall_new(struct pgft_work *work, const struct osr_pgft_tree *tree,
 	}
 }
 
+/*
+ * A quarter of the hosts that were known away: up-ports without their share. New ones on leaves
+ * with more hosts than slots: they share.
+ */
+static bool recall_hosts(const struct pgft_work *work, const struct pgft_part *part, uint32_t tree,
+			 bool more)
+{
+	const struct osr_fabric *fabric = work->fabric;
+	const struct osr_pgft_memory *memory = work->memory;
+	uint64_t n_was = 0, n_now = 0, n_new = 0;
+	const struct osr_pgft_known *on = NULL;
+
+	/* The rows of ports follow that of their switch, which another may have taken. */
+	for (uint32_t i = 0; i < memory->n_rows; i++) {
+		if (!memory->row[i].port)
+			on = &memory->row[i];
+		n_was += memory->row[i].port && on && on->guid == memory->row[i].guid &&
+			 on->level && on->tree == tree;
+	}
+	for (uint32_t i = 0; i < part->n; i++) {
+		uint32_t s = part->member[i], n = 0;
+
+		for (uint32_t t = fabric->term_row[s];
+		     work->level[s] == 1 && n < work->pgft->sw_hosts[s]; t++) {
+			if (fabric->term_role[t] == OSR_ROLE_SP0)
+				continue;
+			n++;
+			n_new += !osr_pgft_memory_find(memory, fabric->sw_guid[s],
+						       fabric->term_port[t]);
+		}
+		n_now += n;
+	}
+	return 4 * n_now >= 3 * n_was && !(n_new && more);
+}
+
 enum osr_status osr_pgft_recall(struct pgft_work *work, const struct pgft_part *part,
 				struct osr_pgft_tree *tree)
 {
@@ -159,13 +195,40 @@ enum osr_status osr_pgft_recall(struct pgft_work *work, const struct pgft_part *
 				   : work->row[s + 1] - work->row[s] > 1)
 			return OSR_NOT_APPLICABLE;
 	}
-	/* Slots that most leaves lack leave up-ports without their share. */
 	now = *tree;
 	osr_pgft_count(work, part, &now);
 	for (uint32_t l = 1; l <= tree->h; l++)
 		if (now.p[l] > tree->p[l])
 			return OSR_NOT_APPLICABLE;
-	return now.m[1] > tree->m[1] || 4 * now.m[1] < 3 * tree->m[1] ? OSR_NOT_APPLICABLE : OSR_OK;
+	return recall_hosts(work, part, known->tree, now.m[1] > tree->m[1]) ? OSR_OK
+									    : OSR_NOT_APPLICABLE;
+}
+
+/*
+ * The numbers of hosts. If one of them has another number now, hosts that are away have none: their
+ * old ones belong to others.
+ */
+static void remember_numbers(const struct osr_pgft *pgft, struct osr_pgft_known *row, size_t n_rows)
+{
+	const struct osr_fabric *fabric = pgft->fabric;
+	struct osr_pgft_known key = { 0 };
+	bool anew = false;
+
+	for (uint32_t pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; pass && anew && i < n_rows; i++)
+			row[i].a = row[i].port ? 0 : row[i].a;
+		for (uint32_t i = 0; i < pgft->n_order; i++) {
+			uint32_t t = pgft->order[i], a = pgft->term_number[t] + 1;
+			struct osr_pgft_known *known;
+
+			key.guid = fabric->sw_guid[fabric->term_switch[t]];
+			key.port = fabric->term_port[t];
+			known = bsearch(&key, row, n_rows, sizeof(key), compare_rows);
+			osr_invariant(known);
+			anew |= known->a && known->a != a;
+			known->a = pass ? a : known->a;
+		}
+	}
 }
 
 /* The bytes: this, then trees and rows. */
@@ -234,6 +297,8 @@ enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, struct osr_arena 
 	head->n_trees = n_trees;
 	head->n_rows = (uint32_t)(to - row);
 	qsort(row, head->n_rows, sizeof(*row), compare_rows);
+	if (pgft->term_number)
+		remember_numbers(pgft, row, head->n_rows);
 	*notes = (struct osr_notes){ head, (size_t)((char *)to - (char *)head) };
 	return OSR_OK;
 }
