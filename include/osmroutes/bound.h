@@ -43,13 +43,15 @@ enum osr_status osr_bound_cuts(const struct osr_cuts *cuts, struct osr_arena *sc
 			       uint64_t *bound, struct osr_diag *diag);
 
 /*
- * The bound that all output shows: efi_bound in JSON, "the least possible" for people. It is the
- * highest of the bounds of the cuts and of the mean load if every route were minimal, so it holds
- * for any routing, also with longer routes. O(switches^2 + diameter * switches * channels / 64),
- * beside the cuts.
+ * The bound that all output shows: efi_bound in JSON, "the least possible" for people. No routing
+ * has a lower efi_per_capacity (check.h), whose unit it has: routes on a channel of the fastest
+ * rate. It is the highest of the bounds of the cuts, by the capacity of their channels, and of the
+ * mean load if every route were minimal, so it holds for any routing, also with longer routes. A
+ * whole number where all channels have one rate. O(switches^2 + diameter * switches * channels /
+ * 64), beside the cuts.
  */
 enum osr_status osr_bound_load(const struct osr_fabric *fabric, enum osr_lids which,
-			       struct osr_arena *scratch, uint64_t *bound, struct osr_diag *diag);
+			       struct osr_arena *scratch, double *bound, struct osr_diag *diag);
 
 /*
  * The load that a full route of `fabric` can be expected to reach. It is estimated from `then`, the

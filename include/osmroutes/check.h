@@ -51,18 +51,18 @@ struct osr_verdict {
 
 	/*
 	 * Edge forwarding index: routes from CA and router ports to first LIDs of CA and router
-	 * ports over the most loaded channel; its mean over all channels; and the same per link
-	 * rate, in routes on a channel of the fastest rate (routes * fastest rate / own rate).
-	 * efi_all: to all LIDs.
+	 * ports over the most loaded channel; its mean over all channels; and the largest load for
+	 * the channel's capacity, in routes on a channel of the fastest rate (routes * fastest rate
+	 * / own rate). _all: to all LIDs.
 	 */
 	uint64_t efi, efi_all;
 	double efi_mean;
-	double efi_per_capacity;
+	double efi_per_capacity, efi_all_per_capacity;
 	uint8_t n_vls; /* VLs that carry a dependency or route */
 };
 
 /*
- * Fills efi, efi_all, efi_mean and efi_per_capacity from the loads of all channels: first[] by
+ * Fills the members that begin with efi from the loads of all channels: first[] by
  * routes to first LIDs, later[] by routes to the other LIDs of ports.
  */
 void osr_verdict_loads(const struct osr_fabric *fabric, const uint64_t *first,

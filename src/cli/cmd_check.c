@@ -234,10 +234,10 @@ static void judge(const struct args *args, struct outcome *outcome)
 			   audit->n_longer, audit->n_routes);
 	if (args->max_load > 0)
 		add_demand(outcome, "max-load", true, !(outcome->load.first > args->max_load),
-			   "the busiest link carries %.3f times the least possible (%" PRIu64
-			   " of %" PRIu64 " routes); at most %g is allowed",
-			   isnan(outcome->load.first) ? 1 : outcome->load.first, audit->efi,
-			   outcome->load.bound.first, args->max_load);
+			   "the busiest link carries %.3f times the least possible (%.10g of "
+			   "%.10g routes); at most %g is allowed",
+			   isnan(outcome->load.first) ? 1 : outcome->load.first,
+			   audit->efi_per_capacity, outcome->load.bound.first, args->max_load);
 	OSR_EVERY_TERMINAL(t, fabric)
 		n += fabric->term_role[t] != OSR_ROLE_SP0;
 	if (args->min_hosts)
@@ -347,8 +347,10 @@ static const struct out_field verdict_fields[] = {
 	{ "lost", "pairs of hosts cut off", OUT_COUNT, 0, OF(verdicts.all.audit.n_lost) },
 	{ "efi", "edge forwarding index", OUT_COUNT, 0, OF(verdicts.all.audit.efi) },
 	{ "efi_mean", "  average", OUT_REAL, 1, OF(verdicts.all.audit.efi_mean) },
-	{ "efi_bound", "  least possible", OUT_COUNT, 0, OF(load.bound.first) },
-	{ "load", "  times the least possible", OUT_REAL, 3, OF(load.first) },
+	{ "efi_per_capacity", "  scaled by link speed", OUT_REAL, 1,
+	  OF(verdicts.all.audit.efi_per_capacity) },
+	{ "efi_bound", "    least possible", OUT_REAL, 1, OF(load.bound.first) },
+	{ "load", "    times the least possible", OUT_REAL, 3, OF(load.first) },
 	CLI_LOAD_ALL_FIELDS(struct outcome, verdicts.all.audit, SEVERAL_LIDS),
 	CLI_SPLIT_FIELDS(struct outcome, SEVERAL_LIDS),
 	{ "faults.no_table", "switches without a table", OUT_COUNT, 0, OF(n_missing) },
@@ -505,8 +507,9 @@ static enum osr_status write_prom(const char *path, const struct outcome *outcom
 		{ "duration_seconds", "Time to read and verify the tables.", seconds },
 		{ "routes_busiest", "Routes between end ports on the busiest link.",
 		  (double)audit->efi },
-		{ "efi_bound", "No routing has fewer routes on its busiest link.",
-		  (double)outcome->load.bound.first },
+		{ "efi_per_capacity", "The same, scaled by link speed.", audit->efi_per_capacity },
+		{ "efi_bound", "No routing has less on its busiest link, scaled by link speed.",
+		  outcome->load.bound.first },
 		{ "routes", "Routes from switches to LIDs that arrive.", (double)audit->n_routes },
 		{ "routes_longer", "Routes longer than minimal.", (double)audit->n_longer },
 		{ "pairs_lost", "Pairs of hosts that are cut off.", (double)audit->n_lost },

@@ -406,9 +406,9 @@ static enum osr_status diff_tables(struct args *args)
 		st = cli_verify(&ask, scratch, result, &outcome.found[g], diag);
 		if (!st)
 			st = cli_bounds_of(ask.fabric, scratch, &bounds, diag);
-		outcome.load[g] =
-			bounds.first ? (double)outcome.found[g].all.audit.efi / (double)bounds.first
-				     : 1;
+		outcome.load[g] = bounds.first > 0 ? outcome.found[g].all.audit.efi_per_capacity /
+							     bounds.first
+						   : 1;
 	}
 	/* An answer for all packets holds for packets between hosts. */
 	if (!st)

@@ -24,10 +24,10 @@ enum osr_status cli_load_of(const struct osr_fabric *fabric, const struct osr_ro
 	enum osr_status st = OSR_OK;
 
 	*load = (struct cli_load){ .bound = *bounds, .first = NAN, .all = NAN, .n_lids = 1 };
-	if (bounds->first)
-		load->first = (double)audit->efi / (double)bounds->first;
-	if (bounds->all)
-		load->all = (double)audit->efi_all / (double)bounds->all;
+	if (bounds->first > 0)
+		load->first = audit->efi_per_capacity / bounds->first;
+	if (bounds->all > 0)
+		load->all = audit->efi_all_per_capacity / bounds->all;
 	OSR_EVERY_TERMINAL(t, fabric)
 		if (fabric->term_weight[t] && load->n_lids < 1u << fabric->term_lmc[t])
 			load->n_lids = 1u << fabric->term_lmc[t];

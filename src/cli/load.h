@@ -12,15 +12,15 @@
 #include "cli/output.h"
 #include "core/verify/audit.h"
 
-/* No routing of the fabric has a lower edge forwarding index. */
+/* No routing of the fabric has less on its busiest channel: osr_bound_load(). */
 struct cli_bounds {
-	uint64_t first, all;
+	double first, all;
 };
 
 struct cli_load {
 	struct cli_bounds bound;
 	double first,
-		all; /* efi and efi_all of the audit, times the least possible; NAN: nothing is known */
+		all; /* of the audit, per capacity, times the least possible; NAN: nothing is known */
 	uint32_t n_lids; /* of a host, at most; with one there is no more to be said */
 	/* As in split.h, as shares of a link. */
 	struct {
@@ -41,8 +41,8 @@ enum osr_status cli_load_of(const struct osr_fabric *fabric, const struct osr_ro
 	{ "efi_all", "  to all LIDs", OUT_COUNT, 0, OUT_OF(type, audit.efi_all), when },           \
 		{ "efi_all_bound",                                                                 \
 		  "    least possible",                                                            \
-		  OUT_COUNT,                                                                       \
-		  0,                                                                               \
+		  OUT_REAL,                                                                        \
+		  1,                                                                               \
 		  OUT_OF(type, load.bound.all),                                                    \
 		  when },                                                                          \
 	{                                                                                          \

@@ -317,8 +317,8 @@ static void weigh(const struct osr_fabric *fabric, struct cli_measured *measured
 	const struct osr_audit *audit = &measured->found.all.audit;
 	const struct osr_answered *answers = measured->found.all.on;
 	struct osr_verdict *verdict = &measured->tables.sweep.verdict;
-	double sum = 0, fastest = 1;
 	uint64_t sum_hops = 0;
+	double sum = 0;
 
 	for (uint32_t h = 0; h <= OSR_AUDIT_MAX_HOPS; h++)
 		sum_hops += h * audit->hops[h];
@@ -334,13 +334,6 @@ static void weigh(const struct osr_fabric *fabric, struct cli_measured *measured
 		if (audit->load[c] < measured->least)
 			measured->least = audit->load[c];
 		sum += apart * apart * apart * apart;
-		fastest = fmax(fastest, fabric->chan_rate[c]);
-	}
-	for (uint32_t c = 0; !measured->tables.sweep.routed && c < fabric->n_channels; c++) {
-		double rate = fabric->chan_rate[c] ? fabric->chan_rate[c] : fastest;
-
-		verdict->efi_per_capacity =
-			fmax(verdict->efi_per_capacity, (double)audit->load[c] * fastest / rate);
 	}
 	if (!measured->tables.sweep.routed) {
 		verdict->n_host_routes = audit->n_host_routes;
@@ -496,15 +489,15 @@ const struct out_field cli_result_fields[] = {
 	{ "proven.any_sl", NULL, OUT_BOOL },
 	{ "proven.multicast", NULL, OUT_BOOL },
 	{ "efi", "edge forwarding index", COUNT(found.all.audit.efi, OF_LOADS) },
-	{ "efi_bound", "  least possible", COUNT(load.bound.first, DETAIL OF_LOADS) },
-	{ "load", "  times the least possible", REAL(3, load.first, OF_LOADS) },
+	{ "efi_per_capacity", "  scaled by link speed",
+	  REAL(1, found.all.audit.efi_per_capacity, OF_LOADS) },
+	{ "efi_bound", "    least possible", REAL(1, load.bound.first, DETAIL OF_LOADS) },
+	{ "load", "    times the least possible", REAL(3, load.first, OF_LOADS) },
 	CLI_LOAD_ALL_FIELDS(struct cli_measured, found.all.audit, OF_LOADS | OF_LIDS),
 	{ "efi_mean", "  average", REAL(1, found.all.audit.efi_mean, OF_LOADS) },
 	{ "efi_min", "  least used channel", COUNT(least, DETAIL OF_LOADS) },
 	{ "efi_perfect", "  average if all minimal", REAL(1, perfect, DETAIL OF_LOADS) },
 	{ "sigma", "  deviation sigma(k)", REAL(2, sigma, DETAIL OF_LOADS) },
-	{ "efi_per_capacity", "  scaled by link speed",
-	  REAL(1, tables.sweep.verdict.efi_per_capacity, OF_LOADS) },
 	{ "host_routes", "routes between hosts", COUNT(found.all.audit.n_host_routes, OF_LOADS) },
 	{ "host_routes_lost", "  that do not arrive", COUNT(n_lost, DETAIL OF_LOADS) },
 	{ "mean_hops", "  channels, mean", REAL(3, mean_hops, DETAIL OF_LOADS) },

@@ -151,10 +151,10 @@ void osr_history_note(const struct sweep *sweep, const char *outcome, bool check
 		json_object_set_new(entry, "entries_changed",
 				    json_integer((json_int_t)sweep->n_changed));
 		json_object_set_new(entry, "load", json_integer((json_int_t)verdict->efi));
-		if (sweep->efi_bound)
+		if (sweep->efi_bound > 0)
 			json_object_set_new(
 				entry, "load_over_bound",
-				json_real((double)verdict->efi / (double)sweep->efi_bound));
+				json_real(verdict->efi_per_capacity / sweep->efi_bound));
 		json_object_set_new(
 			entry, "hosts",
 			json_integer((json_int_t)osr_n_hosts(&sweep->slot->result.fabric)));

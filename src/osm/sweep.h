@@ -64,9 +64,9 @@ struct sweep {
 	double ms_start, ms_snapshot, ms_route, ms_check, ms_publish;
 	double ms_transition; /* of the route: looking at old and new tables mixed */
 	uint64_t n_entries, n_changed;
-	uint64_t efi_bound, efi_all_bound; /* osr_bound_load() of first LIDs, and of all */
-	size_t fabric_size;                /* bytes of the fabric that was read */
-	struct osr_fabric standing;        /* with the parts that are left out */
+	double efi_bound, efi_all_bound; /* osr_bound_load() of first LIDs, and of all */
+	size_t fabric_size;              /* bytes of the fabric that was read */
+	struct osr_fabric standing;      /* with the parts that are left out */
 	struct osr_held held;
 	const char *cause;   /* history.h */
 	char change[400];    /* of the fabric, since the last tables */

@@ -381,14 +381,14 @@ static void load_text(const struct sweep *sweep, char *text, size_t size)
 	const struct osr_verdict *verdict = &sweep->slot->verdict;
 	char all[80] = "";
 
-	if (!sweep->efi_bound)
+	if (!(sweep->efi_bound > 0))
 		return;
-	if (sweep->slot->split.n_lids && sweep->efi_all_bound)
+	if (sweep->slot->split.n_lids && sweep->efi_all_bound > 0)
 		snprintf(all, sizeof(all), " to first LIDs; %.2f times with all %u LIDs of a host",
-			 (double)verdict->efi_all / (double)sweep->efi_all_bound,
+			 verdict->efi_all_per_capacity / sweep->efi_all_bound,
 			 sweep->slot->split.n_lids);
-	snprintf(text, size, "; busiest link %.2f times the least possible (%" PRIu64 " routes%s)",
-		 (double)verdict->efi / (double)sweep->efi_bound, verdict->efi, all);
+	snprintf(text, size, "; busiest link %.2f times the least possible (%.0f routes%s)",
+		 verdict->efi_per_capacity / sweep->efi_bound, verdict->efi_per_capacity, all);
 }
 
 /* Which LIDs programs should use, in shares of a link. */

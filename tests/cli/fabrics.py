@@ -42,7 +42,8 @@ class Said:
             return
         self.n_lids, self.n_longer, self.max_hops = report['lids'], said['routes_longer'], said['max_hops']
         self.n_routes, self.no_path = said['routes'], said['no_path']
-        self.efi, self.efi_mean, self.efi_bound = said['efi'], said['efi_mean'], said['efi_bound']
+        self.efi, self.efi_mean = said['efi'], said['efi_mean']
+        self.per_capacity, self.efi_bound = said['efi_per_capacity'], said['efi_bound']
         self.proven = {judge.Claims.WORDS.get(claim, claim) for claim, proven in said['proven'].items() if proven}
 
 

@@ -32,7 +32,7 @@ HEARD = {
     'OsmroutesNoMaster': ('osmroutes_master', {}, 0),
     'OsmroutesCheckRefuted': ('osmroutes_check_answer', {'question': 'one_way'}, -1),
     'OsmroutesHostsCutOff': ('osmroutes_check_pairs_lost', {}, 4),
-    'OsmroutesCheckLoadHigh': ('osmroutes_check_routes_busiest', {}, 1e6),
+    'OsmroutesCheckLoadHigh': ('osmroutes_check_efi_per_capacity', {}, 1e6),
     'OsmroutesCheckStale': ('osmroutes_check_time_seconds', {}, -7200),
 }
 

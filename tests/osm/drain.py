@@ -417,7 +417,7 @@ def ours(workdir):
             expect(now['since'] == first['status']['since'], 'it began to route twice')
             expect(began <= seconds(now['since']) <= seconds(now['time']) <= time.time(), 'times: %s' % now)
             expect((now['digest'], now['load'], now['vls']['used'], now['fabric']['hosts']) ==
-                   (claims.digest, {'efi': claims.efi, 'efi_bound': claims.efi_bound,
+                   (claims.digest, {'efi': claims.efi, 'efi_per_capacity': claims.efi, 'efi_bound': claims.efi_bound,
                                     'efi_over_bound': claims.efi / claims.efi_bound}, claims.n_vls, len(tables.host_lids)), str(now))
             line = re.findall(r'; proven: (.*?); busiest link', opensm.log)[-1]
             expect(now['check'] == {'passed': True, 'text': line}, 'proven: %s; the log: %s' % (now['check'], line))

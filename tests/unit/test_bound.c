@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * The least load of bound.h on small random fabrics, sparse ones, with parallel cables and in
- * several pieces, against every set of switches: no more than the best of all cuts and of the mean,
- * and no less than the cuts around single switches and through the cables between two neighbours.
+ * several pieces, of one speed or of several, against every set of switches: no more than the best
+ * of all cuts and of the mean, and no less than the cuts around single switches and through the
+ * cables between two neighbours.
  */
 #include "test.h"
 
@@ -18,11 +19,18 @@ struct drawing {
 	uint64_t hosts[MOST], all[MOST];
 	const uint64_t *lids; /* [MOST] that are sent to: all, or one for each host */
 	uint32_t cables[MOST][MOST];
+	uint64_t capacity[MOST][MOST]; /* of these cables, in Gb/s */
+	uint32_t fastest;
+	bool mixed;
 };
+
+/* What does not divide another one evenly, too; 0 is unknown, and counts as the fastest. */
+static const uint16_t rates[] = { 100, 56, 200, 0 };
 
 static void draw(struct drawing *drawing, struct test_fabric *test, uint64_t seed)
 {
 	struct draft draft;
+	bool several = seed % 2;
 	uint32_t n_more = (uint32_t)(test_random(&seed) % 5);
 
 	memset(drawing, 0, sizeof(*drawing));
@@ -45,11 +53,23 @@ static void draw(struct drawing *drawing, struct test_fabric *test, uint64_t see
 
 		if (a == b || (i < drawing->n && test_random(&seed) % 12 == 0))
 			continue;
+		draft.rate = rates[several ? test_random(&seed) % 4 : 0];
 		draft_link(&draft, a, b);
 		drawing->cables[a][b]++;
 		drawing->cables[b][a]++;
 	}
 	draft_build(&draft, test, "sparse");
+	for (uint32_t c = 0; c < test->fabric.n_channels; c++)
+		drawing->fastest = test->fabric.chan_rate[c] > drawing->fastest
+					   ? test->fabric.chan_rate[c]
+					   : drawing->fastest;
+	for (uint32_t c = 0; c < test->fabric.n_channels; c++) {
+		uint16_t rate = test->fabric.chan_rate[c];
+
+		drawing->mixed |= rate && rate != drawing->fastest;
+		drawing->capacity[test->fabric.chan_src[c]][test->fabric.chan_dst[c]] +=
+			rate ? rate : drawing->fastest;
+	}
 }
 
 /* Hops between all pairs, FAR where there is no path. */
@@ -65,34 +85,46 @@ static void measure(const struct drawing *drawing, uint32_t hops[MOST][MOST])
 					hops[a][b] = hops[a][k] + hops[k][b];
 }
 
-/* Routes over each of the cables around this set of switches, rounded up; *n_cables of them. */
-static uint64_t around(const struct drawing *drawing, uint32_t hops[MOST][MOST], uint32_t set,
-		       uint32_t *n_cables)
+/* What so many routes are for each of these cables: a whole number, if they are of one speed. */
+static double share(const struct drawing *drawing, uint64_t routes, uint64_t n_cables,
+		    uint64_t capacity)
 {
-	uint64_t routes = 0;
+	if (!n_cables)
+		return 0;
+	if (capacity == n_cables * drawing->fastest)
+		return drawing->mixed ? (double)routes / (double)n_cables
+				      : (double)((routes + n_cables - 1) / n_cables);
+	return (double)routes * drawing->fastest / (double)capacity;
+}
 
-	*n_cables = 0;
+/* Routes over each of the cables around this set of switches. */
+static double around(const struct drawing *drawing, uint32_t hops[MOST][MOST], uint32_t set)
+{
+	uint64_t routes = 0, n_cables = 0, capacity = 0;
+
 	for (uint32_t a = 0; a < drawing->n; a++)
 		for (uint32_t b = 0; b < drawing->n; b++) {
 			if (!(set >> a & 1) || set >> b & 1)
 				continue;
-			*n_cables += drawing->cables[a][b];
+			n_cables += drawing->cables[a][b];
+			capacity += drawing->capacity[a][b];
 			routes += hops[a][b] < FAR ? drawing->hosts[a] * drawing->lids[b] : 0;
 		}
-	return *n_cables ? (routes + *n_cables - 1) / *n_cables : 0;
+	return share(drawing, routes, n_cables, capacity);
 }
 
-static uint64_t mean(const struct drawing *drawing, uint32_t hops[MOST][MOST])
+static double mean(const struct drawing *drawing, uint32_t hops[MOST][MOST])
 {
-	uint64_t sum = 0, n_channels = 0;
+	uint64_t sum = 0, n_channels = 0, capacity = 0;
 
 	for (uint32_t a = 0; a < drawing->n; a++)
 		for (uint32_t b = 0; b < drawing->n; b++) {
 			n_channels += drawing->cables[a][b];
+			capacity += drawing->capacity[a][b];
 			sum += hops[a][b] < FAR ? drawing->hosts[a] * drawing->lids[b] * hops[a][b]
 						: 0;
 		}
-	return n_channels ? (sum + n_channels - 1) / n_channels : 0;
+	return share(drawing, sum, n_channels, capacity);
 }
 
 /* Do these cables, between two switches, join what nothing else does? */
@@ -115,15 +147,15 @@ static bool is_only_way(const struct drawing *drawing, uint32_t set)
 static void check_lids(const struct drawing *drawing, const struct osr_fabric *fabric,
 		       enum osr_lids which, unsigned *n_decisive)
 {
-	uint32_t hops[MOST][MOST], n_cables;
 	struct osr_arena scratch = { 0 };
-	uint64_t bound, low, single = 0, only = 0, high;
+	double bound, low, single = 0, only = 0, high;
+	uint32_t hops[MOST][MOST];
 
 	assert_int_equal(osr_bound_load(fabric, which, &scratch, &bound, NULL), OSR_OK);
 	measure(drawing, hops);
 	low = high = mean(drawing, hops);
 	for (uint32_t set = 1; set < 1u << drawing->n; set++) {
-		uint64_t load = around(drawing, hops, set, &n_cables);
+		double load = around(drawing, hops, set);
 
 		high = load > high ? load : high;
 		if (!(set & (set - 1)))
@@ -134,7 +166,9 @@ static void check_lids(const struct drawing *drawing, const struct osr_fabric *f
 	low = single > low ? single : low;
 	*n_decisive += only > low;
 	low = only > low ? only : low;
-	assert_in_range(bound, low, high);
+	/* Real numbers where rates differ. */
+	assert_true(bound > low - 1e-3 && bound < high + 1e-3);
+	assert_true(drawing->mixed || bound == (double)(uint64_t)bound);
 	osr_arena_free(&scratch);
 }
 

@@ -31,6 +31,17 @@ static uint64_t cut_bound(const struct osr_cut *inside, const struct osr_cut *al
 	return inside->channels ? divide_up(in < out ? out : in, inside->channels) : 0;
 }
 
+/* The same where channels have a capacity: in such parts of a route for each unit of it. */
+#define PARTS (1 << 20)
+
+static uint64_t cut_bound_by_capacity(const struct osr_cut *inside, const struct osr_cut *all)
+{
+	uint64_t in = inside->lids * (all->sources - inside->sources);
+	uint64_t out = inside->sources * (all->lids - inside->lids);
+
+	return inside->channels ? (in < out ? out : in) * PARTS / inside->channels : 0;
+}
+
 static void cut_add(const struct osr_cuts *cuts, struct osr_cut *cut, uint32_t v)
 {
 	cut->sources += cuts->units ? cuts->units[v] : cuts->fabric->sw_sources[v];
@@ -270,25 +281,53 @@ static uint64_t shortest_hops(const struct osr_fabric *fabric, const uint64_t *l
 	return sum;
 }
 
+/*
+ * rate[n_channels] of all channels, where they differ; an unknown rate is the fastest. Returns their
+ * sum, or 0 where all channels are alike.
+ */
+static uint64_t find_rates(const struct osr_fabric *fabric, uint64_t *rate, uint16_t *fastest)
+{
+	uint64_t sum = 0;
+
+	*fastest = 0;
+	OSR_EVERY_CHANNEL(c, fabric)
+		*fastest = fabric->chan_rate[c] > *fastest ? fabric->chan_rate[c] : *fastest;
+	OSR_EVERY_CHANNEL(c, fabric) {
+		rate[c] = fabric->chan_rate[c] ? fabric->chan_rate[c] : *fastest;
+		sum += rate[c];
+	}
+	return sum == (uint64_t)*fastest * fabric->n_channels ? 0 : sum;
+}
+
 enum osr_status osr_bound_load(const struct osr_fabric *fabric, enum osr_lids which,
-			       struct osr_arena *scratch, uint64_t *bound, struct osr_diag *diag)
+			       struct osr_arena *scratch, double *bound, struct osr_diag *diag)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	uint32_t n = fabric->n_switches;
-	uint64_t *lids = osr_alloc(scratch, n, sizeof(*lids)), mean;
+	uint64_t *lids = osr_alloc(scratch, n, sizeof(*lids)), hops, mean, most = 0, sum;
 	uint64_t *bits = osr_alloc(scratch, 3 * (size_t)n, sizeof(*bits));
-	const struct osr_cuts cuts = { .fabric = fabric, .lids = which, .bound = cut_bound };
-	enum osr_status st = osr_bound_cuts(&cuts, scratch, bound, diag);
+	uint64_t *rate = osr_alloc(scratch, fabric->n_channels, sizeof(*rate));
+	struct osr_cuts cuts = { .fabric = fabric, .lids = which, .bound = cut_bound };
+	uint16_t fastest;
+	enum osr_status st;
 
-	if (!lids || !bits)
-		st = osr_fail(diag, OSR_NOMEM, "out of memory for the least load");
-	for (uint32_t v = 0; !st && v < n; v++)
+	*bound = 0;
+	if (!lids || !bits || !rate)
+		return osr_fail(diag, OSR_NOMEM, "out of memory for the least load");
+	sum = find_rates(fabric, rate, &fastest);
+	if (sum) {
+		cuts.weight = rate;
+		cuts.bound = cut_bound_by_capacity;
+	}
+	st = osr_bound_cuts(&cuts, scratch, &most, diag);
+	OSR_EACH_SWITCH(v, fabric)
 		lids[v] = bound_lids(fabric, which, v);
 	if (!st && fabric->n_channels) {
-		mean = divide_up(shortest_hops(fabric, lids, bits, bits + n, bits + 2 * (size_t)n),
-				 fabric->n_channels);
-		*bound = *bound < mean ? mean : *bound;
+		hops = shortest_hops(fabric, lids, bits, bits + n, bits + 2 * (size_t)n);
+		mean = sum ? hops * PARTS / sum : divide_up(hops, fabric->n_channels);
+		most = most < mean ? mean : most;
 	}
+	*bound = sum ? (double)most * fastest / PARTS : (double)most;
 	osr_arena_reset(scratch, mark);
 	return st;
 }

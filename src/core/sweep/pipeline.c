@@ -141,11 +141,11 @@ static uint32_t sweep_wanted(const struct osr_job *job)
 /* Could more lanes make these tables better? */
 static bool sweep_is_short(const struct osr_job *job, const struct osr_verdict *verdict)
 {
-	uint64_t bound = 0;
+	double bound = 0;
 
 	return verdict->n_longer || (sweep_wanted(job) & ~verdict->proven) ||
 	       osr_bound_load(job->fabric, OSR_FIRST_LIDS, job->scratch, &bound, NULL) ||
-	       verdict->efi * 100 > bound * SWEEP_BALANCED;
+	       verdict->efi_per_capacity * 100 > bound * SWEEP_BALANCED;
 }
 
 /*
@@ -160,9 +160,11 @@ static bool sweep_is_better(const struct osr_job *job, const struct osr_verdict 
 
 	if (lost || won)
 		return !lost;
-	if (full->n_longer > kept->n_longer || full->efi * 100 > kept->efi * SWEEP_BALANCED)
+	if (full->n_longer > kept->n_longer ||
+	    full->efi_per_capacity * 100 > kept->efi_per_capacity * SWEEP_BALANCED)
 		return false;
-	return full->n_longer < kept->n_longer || full->efi * SWEEP_BALANCED < kept->efi * 100;
+	return full->n_longer < kept->n_longer ||
+	       full->efi_per_capacity * SWEEP_BALANCED < kept->efi_per_capacity * 100;
 }
 
 /*

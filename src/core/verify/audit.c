@@ -9,6 +9,7 @@
  * member is spread as the tables say: it must come to every switch at most once, and to all other
  * members.
  */
+#include <osmroutes/check.h>
 #include <osmroutes/each.h>
 
 #include "core/verify/audit.h"
@@ -484,17 +485,16 @@ static void audit_sum(struct auditor *auditor)
 	struct osr_audit *audit = auditor->audit;
 	uint32_t n_channels = auditor->follow.fabric->n_channels;
 	uint64_t n_loads = 0, n_hops = 0;
-	double sum = 0;
+	struct osr_verdict loads;
 
-	for (uint32_t c = 0; c < n_channels; c++) {
-		uint64_t first = auditor->load[0][c], all = first + auditor->load[1][c];
-
-		n_loads += all;
-		sum += (double)first;
-		audit->efi = first > audit->efi ? first : audit->efi;
-		audit->efi_all = all > audit->efi_all ? all : audit->efi_all;
-		audit->efi_mean = sum / n_channels;
-	}
+	for (uint32_t c = 0; c < n_channels; c++)
+		n_loads += auditor->load[0][c] + auditor->load[1][c];
+	osr_verdict_loads(auditor->follow.fabric, auditor->load[0], auditor->load[1], &loads);
+	audit->efi = loads.efi;
+	audit->efi_all = loads.efi_all;
+	audit->efi_mean = loads.efi_mean;
+	audit->efi_per_capacity = loads.efi_per_capacity;
+	audit->efi_all_per_capacity = loads.efi_all_per_capacity;
 	for (uint32_t hops = 0; hops <= OSR_AUDIT_MAX_HOPS; hops++)
 		n_hops += audit->hops[hops] * hops;
 	/* Every route that arrives loads each of its channels once; others may load some. */

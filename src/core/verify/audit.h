@@ -59,7 +59,7 @@ struct osr_audit {
 	uint32_t max_hops, max_longer;
 
 	uint64_t efi, efi_all; /* as in check.h, over the routes that arrive */
-	double efi_mean;
+	double efi_mean, efi_per_capacity, efi_all_per_capacity;
 	const uint64_t *load; /* [n_channels] of routes to first LIDs, in result */
 
 	/* Between hosts, to all LIDs. */

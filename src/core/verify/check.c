@@ -692,17 +692,16 @@ void osr_verdict_loads(const struct osr_fabric *fabric, const uint64_t *first,
 	double sum = 0;
 
 	verdict->efi = verdict->efi_all = 0;
-	verdict->efi_mean = verdict->efi_per_capacity = 0;
+	verdict->efi_mean = verdict->efi_per_capacity = verdict->efi_all_per_capacity = 0;
 	OSR_EVERY_CHANNEL(c, fabric)
 		if (fabric->chan_rate[c] > fastest)
 			fastest = fabric->chan_rate[c];
 	/* Links of unknown rate count as the fastest. */
 	OSR_EVERY_CHANNEL(c, fabric) {
 		uint16_t rate = fabric->chan_rate[c];
-		double scaled = (double)first[c];
+		double scale = rate ? (double)fastest / rate : 1, scaled = (double)first[c] * scale,
+		       scaled_all = (double)(first[c] + later[c]) * scale;
 
-		if (rate)
-			scaled = scaled * fastest / rate;
 		sum += (double)first[c];
 		if (first[c] > verdict->efi)
 			verdict->efi = first[c];
@@ -710,6 +709,8 @@ void osr_verdict_loads(const struct osr_fabric *fabric, const uint64_t *first,
 			verdict->efi_all = first[c] + later[c];
 		if (scaled > verdict->efi_per_capacity)
 			verdict->efi_per_capacity = scaled;
+		if (scaled_all > verdict->efi_all_per_capacity)
+			verdict->efi_all_per_capacity = scaled_all;
 	}
 	if (fabric->n_channels)
 		verdict->efi_mean = sum / fabric->n_channels;

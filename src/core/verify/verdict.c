@@ -86,6 +86,8 @@ static void take_figures(const struct osr_fabric *fabric, const struct osr_check
 				     .efi = verdict->efi,
 				     .efi_all = verdict->efi_all,
 				     .efi_mean = verdict->efi_mean,
+				     .efi_per_capacity = verdict->efi_per_capacity,
+				     .efi_all_per_capacity = verdict->efi_all_per_capacity,
 				     .load = checked->load,
 				     .n_host_pairs = verdict->hosts.n_pairs,
 				     .n_host_routes = verdict->hosts.n_routes,
