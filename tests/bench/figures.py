@@ -110,7 +110,7 @@ def measure(case):
     if told.get('status') != 'ok':
         row['efi'] = 'fails'
         return row
-    row.update(efi='%.6g' % told['efi_per_capacity'], bound=told['efi_bound'], ebb='%.4f' % told.get('ebb', 0), longer=told['routes_longer'],
+    row.update(efi='%.6g' % told['efi_per_capacity'], bound='%.6g' % told['efi_bound'], ebb='%.4f' % told.get('ebb', 0), longer=told['routes_longer'],
                vls=told['vls'], layers=told['layers'], any_sl=proven(told['with_switches']['any_sl']),
                replies=proven(told['with_switches']['replies']), memory_kb=told['memory_kb'],
                cpu_ms='%.1f' % told['route_ms']['cpu'])

@@ -37,6 +37,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <osmroutes/each.h>
 #include <osmroutes/product.h>
 
 #include "core/route/span.h"
@@ -373,7 +374,7 @@ static void dor_ring_order(const struct dor_plan *plan, uint32_t *rank)
 	const struct osr_product *product = plan->product;
 	const struct osr_fabric *fabric = product->fabric;
 
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+	OSR_EVERY_CHANNEL(c, fabric) {
 		uint32_t i = product->chan_dim[c], n = product->size[i],
 			 a = osr_product_coord(product, fabric->chan_src[c])[i],
 			 b = osr_product_coord(product, fabric->chan_dst[c])[i];
@@ -401,7 +402,7 @@ static void dor_tree(const struct dor_plan *plan, uint32_t *parent)
 	const struct osr_product *product = plan->product;
 	const struct osr_fabric *fabric = product->fabric;
 
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+	OSR_EACH_SWITCH(v, fabric) {
 		const uint16_t *at = osr_product_coord(product, v);
 
 		parent[v] = OSR_NONE;
@@ -576,7 +577,7 @@ enum osr_status osr_dor_assign(struct osr_lanes_job *job, bool *routed)
 						   : !job->opt->detours)))
 		return OSR_OK;
 	osr_spf_forget(spf);
-	for (uint32_t root = 0; root < fabric->n_switches; root++) {
+	OSR_EACH_SWITCH(root, fabric) {
 		const uint16_t *order = spf->order + (size_t)root * fabric->n_switches;
 		uint32_t first = spf->dest_row[root], n_hosts = fabric->sw_sources[root];
 
@@ -589,7 +590,7 @@ enum osr_status osr_dor_assign(struct osr_lanes_job *job, bool *routed)
 				 variant = n_hosts % 2 && i + 1 == n_hosts ? 2 : i % 2;
 			uint8_t *hop = spf->hop + (size_t)d * fabric->n_switches;
 
-			for (uint32_t v = 0; v < fabric->n_switches; v++) {
+			OSR_EACH_SWITCH(v, fabric) {
 				if (v == root)
 					continue;
 				dim = next_step(&plan, osr_product_coord(product, v),

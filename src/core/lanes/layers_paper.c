@@ -22,6 +22,8 @@
 #include "core/order/order.h"
 #include "core/route/span.h"
 
+#include <osmroutes/each.h>
+
 /* ---- edges of cycles ------------------------------------------------------------------------- */
 
 #define DONE UINT32_MAX
@@ -47,7 +49,7 @@ static void move_edge(struct cycles *cycles, uint32_t c, uint32_t turn)
 	uint32_t n = fabric->n_switches, u = fabric->chan_src[c];
 	uint8_t *passes = search->new_mask;
 
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+	OSR_EACH_DEST(d, fabric) {
 		if (!search->weights.weight[turn])
 			break;
 
@@ -209,7 +211,7 @@ enum osr_status osr_layers_online(struct osr_search *search, const uint32_t *mca
 		memset(search->weights.weight, 0,
 		       osr_n_turns(search->fabric) * sizeof(*search->weights.weight));
 		osr_span_weigh(mcast, &search->weights);
-		for (uint32_t c = 0; c < fabric->n_channels; c++)
+		OSR_EVERY_CHANNEL(c, fabric)
 			for (uint32_t t = search->fabric->turn_row[c];
 			     t < search->fabric->turn_row[c + 1]; t++)
 				if (search->weights.weight[t])
@@ -220,7 +222,7 @@ enum osr_status osr_layers_online(struct osr_search *search, const uint32_t *mca
 	 * Destination after destination, nearest switches first; a pair by its higher switch if
 	 * both have LIDs.
 	 */
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+	OSR_EACH_DEST(d, fabric) {
 		if (!fits)
 			break;
 

@@ -14,6 +14,8 @@
 
 #include "core/paths/moves.h"
 
+#include <osmroutes/each.h>
+
 /*
  * Measured on random graphs, dragonflies and tori of scripts/bench, and on fabrics of real sites.
  */
@@ -80,7 +82,7 @@ uint64_t osr_search_n_routes(const struct osr_search *search)
 {
 	uint64_t n_trees = 0;
 
-	for (uint32_t k = 0; k < search->fabric->n_dests; k++)
+	OSR_EACH_DEST(k, search->fabric)
 		n_trees += osr_search_takes(search, k);
 	return n_trees * search->fabric->n_switches;
 }
@@ -155,7 +157,7 @@ void osr_search_route_all(struct osr_search *search, enum osr_search_mode mode)
 	uint32_t laid_out = OSR_NONE;
 
 	search->n_failed = 0;
-	for (uint32_t k = 0; k < search->fabric->n_dests; k++)
+	OSR_EACH_DEST(k, search->fabric)
 		if (osr_search_takes(search, k))
 			osr_search_route(search, search->spf->dest_list[k], mode, &laid_out);
 }

@@ -37,6 +37,8 @@
 #include "lanes_private.h"
 #include "updown.h"
 
+#include <osmroutes/each.h>
+
 /*
  * Weighs the dependencies of the routes whose lowest VL is k. Routes without a VL go to the last
  * order, and weigh more, because routes that found a VL previously have other VLs. both: the
@@ -50,7 +52,7 @@ static void sl_weigh(struct osr_search *search, uint32_t k, const uint8_t *both)
 
 	memset(search->weights.weight, 0,
 	       osr_n_turns(search->fabric) * sizeof(*search->weights.weight));
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+	OSR_EACH_DEST(d, fabric) {
 		const uint8_t *hop = spf->hop + (size_t)d * n,
 			      *mask = search->masks + (size_t)d * n;
 		uint32_t root = fabric->dest_switch[d];

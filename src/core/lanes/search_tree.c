@@ -303,7 +303,7 @@ static void search_attach_all(struct osr_search *search, uint32_t root, uint8_t 
 			listed[u] = 1;
 			search_enlist(search, u);
 		}
-	for (uint32_t len = 0; len < fabric->n_switches; len++) {
+	OSR_EACH_SWITCH(len, fabric) {
 		uint32_t n_waiting = 0;
 
 		for (uint32_t u = search->head[len]; u != OSR_NONE; u = search->link[u]) {
@@ -360,7 +360,7 @@ static void search_find_escape(struct osr_search *search, uint32_t root)
 	if (!n_left)
 		return;
 	osr_span_towards(fabric, search->escape, root, out, search->waiting);
-	for (uint32_t v = 0; v < fabric->n_switches; v++)
+	OSR_EACH_SWITCH(v, fabric)
 		search->escape_hop[v] =
 			out[v] == OSR_NONE ? OSR_NO_PATH : (uint8_t)(out[v] - fabric->chan_row[v]);
 }
@@ -422,7 +422,7 @@ uint32_t osr_search_count_longer(struct osr_search *search)
 	const struct osr_spf *spf = search->spf;
 	uint32_t n_longer = 0;
 
-	for (uint32_t d = 0; d < search->fabric->n_dests; d++) {
+	OSR_EACH_DEST(d, search->fabric) {
 		uint32_t root = search->fabric->dest_switch[d], mine, n_dests = 1;
 
 		if (spf->alias[d] != OSR_NONE || !search->detoured[d])

@@ -6,6 +6,8 @@
 
 #include "lanes_private.h"
 
+#include <osmroutes/each.h>
+
 bool osr_tables_join(const struct osr_search *search, uint8_t *both)
 {
 	const struct osr_fabric *fabric = search->fabric;
@@ -13,7 +15,7 @@ bool osr_tables_join(const struct osr_search *search, uint8_t *both)
 	bool all = true;
 
 	memset(both, search->order.all, n * n);
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+	OSR_EACH_DEST(d, fabric) {
 		const uint8_t *mask = search->masks + d * n;
 		uint8_t *row = both + fabric->dest_switch[d] * n;
 
@@ -82,7 +84,7 @@ enum osr_status osr_tables_sl(struct osr_search *search, const struct osr_lanes_
 	 * the first lane that takes a route is its layer. LIDs that ride along have the SLs of
 	 * those whose routes they share.
 	 */
-	for (uint32_t d = 0; d < search->fabric->n_dests; d++) {
+	OSR_EACH_DEST(d, search->fabric) {
 		uint32_t root = search->fabric->dest_switch[d];
 		uint8_t *sl = search->masks + d * n;
 		const uint8_t *row = both ? both + root * n : sl;
@@ -96,7 +98,7 @@ enum osr_status osr_tables_sl(struct osr_search *search, const struct osr_lanes_
 			sl[v] = tables_vl((uint8_t)__builtin_ctz(mask), swap);
 		}
 	}
-	for (uint32_t d = 0; d < search->fabric->n_dests; d++)
+	OSR_EACH_DEST(d, search->fabric)
 		if (search->spf->alias[d] != OSR_NONE)
 			memcpy(search->masks + d * n, search->masks + search->spf->alias[d] * n, n);
 	return OSR_OK;
@@ -123,7 +125,7 @@ enum osr_status osr_lanes_spread(struct osr_lanes_job *job)
 	if (!rank)
 		return osr_fail(job->diag, OSR_NOMEM, "out of memory for the lanes that are left");
 	memcpy(rank, routing->rank, routing->n_vls * m * sizeof(*rank));
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
+	OSR_EACH_DEST(d, fabric)
 		for (uint32_t v = 0; v < n; v++)
 			if (v != fabric->dest_switch[d] && job->spf->hop[d * n + v] != OSR_NO_PATH)
 				load[sl[d * n + v]]++;
@@ -150,7 +152,7 @@ enum osr_status osr_lanes_spread(struct osr_lanes_job *job)
 		memcpy(rank + idle * m, rank + most * m, m * sizeof(*rank));
 	}
 	/* The lowest bit may have chosen the lane, where there was a choice. */
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
+	OSR_EACH_DEST(d, fabric)
 		for (uint32_t v = 0; v < n; v++, sl++)
 			if (n_parts[*sl] > 1)
 				*sl = part[*sl][(v + fabric->dest_switch[d]) / 2 % n_parts[*sl]];

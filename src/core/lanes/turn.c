@@ -14,6 +14,8 @@
 #include "lanes_private.h"
 #include "turn.h"
 
+#include <osmroutes/each.h>
+
 /*
  * Measured on random graphs, dragonflies and tori of scripts/bench, and on fabrics of real sites.
  */
@@ -94,7 +96,7 @@ static enum osr_status turn_init_triples(struct osr_search *search, bool *small)
 		osr_alloc(scratch, turn_tuning.max_lanes * OSR_TURN_HOPS, sizeof(*search->cost));
 	if (osr_arena_failed(scratch, NULL))
 		return osr_turn_nomem(search->diag);
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+	OSR_EVERY_CHANNEL(c, fabric) {
 		if (at > turn_tuning.max_triples)
 			break;
 		for (uint32_t t = search->fabric->turn_row[c]; t < search->fabric->turn_row[c + 1];
@@ -113,7 +115,7 @@ static enum osr_status turn_init_triples(struct osr_search *search, bool *small)
 	search->triple = osr_calloc(scratch, at + 1, sizeof(*search->triple));
 	if (!search->triple)
 		return osr_turn_nomem(search->diag);
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
+	OSR_EVERY_CHANNEL(c, fabric)
 		for (uint32_t t = search->fabric->turn_row[c]; t < search->fabric->turn_row[c + 1];
 		     t++)
 			if (search->triple_row[t] < search->triple_row[t + 1])
@@ -186,7 +188,7 @@ uint64_t osr_turn_spare(const struct osr_search *search, const struct osr_lanes_
 	uint64_t n_routes = (uint64_t)search->fabric->n_dests * search->fabric->n_switches,
 		 most = n_routes * opt->any_sl_cost / 100, n_sent = 0;
 
-	for (uint32_t v = 0; v < search->fabric->n_switches; v++)
+	OSR_EACH_SWITCH(v, search->fabric)
 		n_sent += search->fabric->sw_sources[v];
 	return most > n_longer ? n_sent * n_sent * (most - n_longer) / n_routes : 0;
 }

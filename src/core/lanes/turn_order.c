@@ -59,7 +59,7 @@ enum osr_status osr_turn_start_updown(struct osr_search *search, const struct os
 	for (uint32_t l = 1; l < search->order.n_lanes; l++)
 		for (uint32_t c = 0; c < m; c++)
 			search->order.rank[(size_t)l * m + c] = l * m + search->order.rank[c];
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+	OSR_EVERY_CHANNEL(c, fabric) {
 		uint32_t v = fabric->chan_dst[c];
 
 		OSR_EACH_TURN(t, search->fabric, c) {
@@ -241,7 +241,7 @@ static void turn_choose_lanes(struct osr_search *search, struct osr_prng *prng)
 {
 	const struct osr_fabric *fabric = search->fabric;
 
-	for (uint32_t c1 = 0; c1 < fabric->n_channels; c1++) {
+	OSR_EVERY_CHANNEL(c1, fabric) {
 		uint32_t first = fabric->chan_row[fabric->chan_dst[c1]];
 
 		turn_cost_before(search, c1, search->cost);
@@ -317,7 +317,7 @@ enum osr_status osr_search_improve_turn(struct osr_search *search)
 	 * A route from lane 0 of c0, and all routes that take turn t of it, to the turns behind.
 	 * Turns of the escape tree must rise.
 	 */
-	for (uint32_t c0 = 0; c0 < search->fabric->n_channels; c0++)
+	OSR_EVERY_CHANNEL(c0, search->fabric)
 		OSR_EACH_TURN(t, search->fabric, c0) {
 			uint32_t c1 = osr_turn_next(search->fabric, c0, t),
 				 n = turn_n_triples(search, t);

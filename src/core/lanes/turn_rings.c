@@ -156,7 +156,7 @@ static bool rings_order(struct turn_rings *turn_rings)
 	/*
 	 * Gates are 0 -> 1 and n - 1 -> n - 2: the second channels of the triples that stay unused.
 	 */
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+	OSR_EVERY_CHANNEL(c, fabric) {
 		uint32_t dim = turn_rings->product->chan_dim[c], n = turn_rings->product->size[dim],
 			 from = rings_place(turn_rings, fabric->chan_src[c], dim),
 			 to = rings_place(turn_rings, fabric->chan_dst[c], dim);
@@ -164,7 +164,7 @@ static bool rings_order(struct turn_rings *turn_rings)
 		turn_rings->gate[c] = turn_rings->product->factor[dim] == OSR_FACTOR_RING &&
 				      ((from == 0 && to == 1) || (from == n - 1 && to == n - 2));
 	}
-	for (uint32_t c1 = 0; c1 < fabric->n_channels; c1++)
+	OSR_EVERY_CHANNEL(c1, fabric)
 		OSR_EACH_TURN(t, search->fabric, c1) {
 			uint32_t c2 = osr_turn_next(search->fabric, c1, t);
 			bool straight = turn_rings->product->chan_dim[c1] ==
@@ -179,7 +179,7 @@ static bool rings_order(struct turn_rings *turn_rings)
 					rings_feed(turn_rings, c1, c2) >> l & 1;
 		}
 	/* The turns of multicast are legal, too. */
-	for (uint32_t c1 = 0; c1 < fabric->n_channels; c1++)
+	OSR_EVERY_CHANNEL(c1, fabric)
 		OSR_EACH_TURN(t, search->fabric, c1) {
 			uint32_t c2 = osr_turn_next(search->fabric, c1, t),
 				 *on = nodes.weight +

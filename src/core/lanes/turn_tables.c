@@ -11,7 +11,7 @@
 void osr_turn_count_used(struct osr_search *search)
 {
 	memset(search->n_used, 0, osr_n_turns(search->fabric) * sizeof(*search->n_used));
-	for (uint32_t d = 0; d < search->fabric->n_dests; d++)
+	OSR_EACH_DEST(d, search->fabric)
 		if (search->spf->alias[d] == OSR_NONE)
 			osr_search_use(search, d, 1);
 }
@@ -145,7 +145,7 @@ enum osr_status osr_turn_finish(struct osr_search *search, struct osr_lanes_job 
 	if (job->req->multicast)
 		st = osr_span_take(fabric, search->escape, job->scratch, job->result, routing,
 				   job->diag);
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
+	OSR_EACH_SWITCH(s, fabric)
 		for (uint32_t in = 0; in <= fabric->sw_n_ports[s]; in++)
 			turn_write_row(search, &share, routing->mcast_parent, s, in,
 				       routing->sl2vl + routing->sl2vl_row[s] +

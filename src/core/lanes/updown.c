@@ -207,7 +207,7 @@ static void anneal(struct search *search, uint64_t n_moves, struct osr_updown *u
 		temperature = temperature * COOLING >> 16;
 	}
 	memcpy(search->order, search->best, size);
-	for (uint32_t i = 0; i < fabric->n_switches; i++)
+	OSR_EACH_SWITCH(i, fabric)
 		search->place[search->order[i]] = i;
 }
 
@@ -242,7 +242,7 @@ static void start_order(struct search *search, const struct osr_spf *spf)
 			search->order[j] = (uint16_t)v;
 		}
 	}
-	for (uint32_t i = 0; i < fabric->n_switches; i++)
+	OSR_EACH_SWITCH(i, fabric)
 		search->place[search->order[i]] = i;
 	search->n_roots = fabric->n_components;
 }
@@ -268,7 +268,7 @@ static uint64_t set_bits(struct search *search, const struct osr_spf *spf, uint3
 		    bit == n_bits)
 			continue;
 		search->self[block * n + d][word] |= mask;
-		for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		OSR_EVERY_CHANNEL(c, fabric) {
 			uint32_t v = fabric->chan_src[c], u = fabric->chan_dst[c];
 
 			if (fabric->sw_component[d] == fabric->sw_component[v] &&

@@ -29,7 +29,7 @@ void osr_order_set_rises(struct osr_order *order)
 	const struct osr_fabric *fabric = order->fabric;
 
 	order->all = (uint8_t)((1u << order->n_lanes) - 1);
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
+	OSR_EVERY_CHANNEL(c, fabric)
 		OSR_EACH_TURN(turn, fabric, c)
 			order_set_turn(order, c, turn);
 }

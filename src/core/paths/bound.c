@@ -61,7 +61,7 @@ static uint32_t find_heights(const struct osr_fabric *fabric, uint32_t *height, 
 {
 	uint32_t n = 0;
 
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+	OSR_EACH_SWITCH(v, fabric) {
 		height[v] = OSR_NONE;
 		if (!fabric->sw_sources[v])
 			continue;
@@ -133,7 +133,7 @@ static enum osr_status bound_search(const struct osr_cuts *cuts, struct osr_aren
 
 	if (!all || !component)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the least load");
-	for (uint32_t root = 0; root < fabric->n_switches; root++) {
+	OSR_EACH_SWITCH(root, fabric) {
 		uint32_t v = all[root].here ? OSR_NONE : root;
 
 		all[root].parent = all[root].here ? all[root].parent : OSR_NONE;
@@ -262,8 +262,7 @@ static uint64_t shortest_hops(const struct osr_fabric *fabric, const uint64_t *l
 			for (uint32_t v = 0; v < n; v++) {
 				uint64_t came = 0, routes = 0;
 
-				for (uint32_t c = fabric->chan_row[v]; c < fabric->chan_row[v + 1];
-				     c++)
+				OSR_EACH_CHANNEL(c, fabric, v)
 					came |= front[fabric->chan_dst[c]];
 				next[v] = came & ~seen[v];
 				seen[v] |= came;

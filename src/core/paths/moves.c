@@ -522,7 +522,7 @@ static bool moves_relieve(struct osr_moves *moves)
 	uint32_t hot = scratch->hot, near = fabric->chan_src[hot], n_users = 0;
 	uint64_t before = moves->load[hot];
 
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
+	OSR_EACH_DEST(d, fabric)
 		if (fabric->term_weight[fabric->dest_term[d]] && near != fabric->dest_switch[d] &&
 		    moves_channel(moves, moves_row(moves, d), near) == hot)
 			scratch->users[n_users++] = (struct user){ .d = d };

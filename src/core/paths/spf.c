@@ -23,7 +23,7 @@ static void spf_group_dests(struct osr_spf *spf)
 	const struct osr_fabric *fabric = spf->fabric;
 	uint32_t at = 0;
 
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+	OSR_EACH_SWITCH(v, fabric) {
 		uint32_t first;
 
 		spf->dest_row[v] = at;
@@ -52,12 +52,12 @@ static void set_units(struct osr_spf *spf, bool ignore_rates)
 	uint32_t fastest = 0;
 	bool mixed = false;
 
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
+	OSR_EVERY_CHANNEL(c, fabric)
 		if (fabric->chan_rate[c] > fastest)
 			fastest = fabric->chan_rate[c];
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
+	OSR_EVERY_CHANNEL(c, fabric)
 		mixed |= fabric->chan_rate[c] && fabric->chan_rate[c] != fastest;
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+	OSR_EVERY_CHANNEL(c, fabric) {
 		uint32_t rate = fabric->chan_rate[c] ? fabric->chan_rate[c] : fastest;
 
 		spf->unit[c] = ignore_rates || !mixed ? 1 : (16 * fastest + rate / 2) / rate;
@@ -114,7 +114,7 @@ static void find_centers(struct osr_spf *spf)
 	const struct osr_fabric *fabric = spf->fabric;
 
 	memset(spf->center, 0xff, fabric->n_components * sizeof(*spf->center));
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+	OSR_EACH_SWITCH(v, fabric) {
 		uint32_t *best = &spf->center[fabric->sw_component[v]];
 
 		if (*best == OSR_NONE || spf->farthest[v] < spf->farthest[*best] ||
@@ -168,7 +168,7 @@ enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabri
 	set_units(spf, opt->ignore_rates);
 	for (uint32_t c = 0; c < m; c++)
 		spf->weight[c] = c - fabric->chan_row[fabric->chan_src[c]];
-	for (uint32_t t = 0; t < fabric->n_terminals; t++)
+	OSR_EVERY_TERMINAL(t, fabric)
 		if (spf_scratch->max_group < fabric->term_group[t])
 			spf_scratch->max_group = fabric->term_group[t];
 	spf_find_orders(spf, size);
@@ -312,7 +312,7 @@ static void spf_route_round(struct osr_spf *spf)
 	uint32_t last = spf->scratch->max_group + 1u;
 
 	for (uint32_t group = 0; group <= last; group++)
-		for (uint32_t root = 0; root < fabric->n_switches; root++) {
+		OSR_EACH_SWITCH(root, fabric) {
 			bool found = false;
 
 			for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++) {

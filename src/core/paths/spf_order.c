@@ -9,6 +9,8 @@
 
 #include "spf_private.h"
 
+#include <osmroutes/each.h>
+
 /*
  * PATH_DOWN: switches above may go down to it. PATH_UP: it goes up, or down, and nobody goes down
  * to it.
@@ -96,10 +98,10 @@ bool osr_spf_keep_order(struct osr_spf *spf, uint32_t tolerance)
 	const struct osr_fabric *fabric = spf->fabric;
 	uint64_t n_barred = 0, n_routes = 0, n_sources = 0;
 
-	for (uint32_t v = 0; v < fabric->n_switches; v++)
+	OSR_EACH_SWITCH(v, fabric)
 		n_sources += fabric->sw_sources[v];
 	spf->scratch->cut = false;
-	for (uint32_t root = 0; root < fabric->n_switches; root++) {
+	OSR_EACH_SWITCH(root, fabric) {
 		uint64_t n_lids = 0; /* of end ports */
 
 		for (uint32_t k = spf->dest_row[root]; k < spf->dest_row[root + 1]; k++)

@@ -7,6 +7,8 @@
 
 #include "core/order/fit.h"
 
+#include <osmroutes/each.h>
+
 #include <string.h>
 
 enum osr_status osr_repair_alloc(struct repair *repair, struct osr_diag *diag)
@@ -33,11 +35,11 @@ enum osr_status osr_repair_alloc(struct repair *repair, struct osr_diag *diag)
 	repair->dest_list = osr_alloc(scratch, fabric->n_dests, sizeof(*repair->dest_list));
 	if (osr_arena_failed(scratch, NULL))
 		return osr_repair_nomem(diag);
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
+	OSR_EACH_DEST(d, fabric)
 		repair->dest_row[fabric->dest_switch[d] + 2]++;
 	for (uint32_t s = 0; s < n; s++)
 		repair->dest_row[s + 2] += repair->dest_row[s + 1];
-	for (uint32_t d = 0; d < fabric->n_dests; d++)
+	OSR_EACH_DEST(d, fabric)
 		repair->dest_list[repair->dest_row[fabric->dest_switch[d] + 1]++] = d;
 	return OSR_OK;
 }
@@ -89,7 +91,7 @@ static void baseline_sl2vl(struct repair *repair)
 	const struct osr_fabric *fabric = repair->fabric;
 	struct osr_routing *routing = &repair->routing;
 
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		size_t n = fabric->sw_n_ports[s] + (size_t)1;
 		uint8_t *row = routing->sl2vl[routing->sl2vl_row[s]];
 
@@ -124,7 +126,7 @@ enum osr_status osr_repair_tables(struct repair *repair, struct osr_arena *resul
 	repair->then = then.map;
 	*routing = then.routing;
 	/* A full route also restores the original tables after a fault that needed one. */
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+	OSR_EVERY_CHANNEL(c, fabric) {
 		uint32_t old = repair->then.chan[c], rate = old == OSR_NONE ? 0 : x->chan_rate[old];
 
 		stable->n_channels_new += old == OSR_NONE;
@@ -139,7 +141,7 @@ enum osr_status osr_repair_tables(struct repair *repair, struct osr_arena *resul
 		repair->grown |= repair->then.sw[s] == OSR_NONE;
 	if (repair->by_sl && !repair->by_port)
 		repair->grants = (uint16_t *)routing->granted; /* a copy of our own */
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+	OSR_EACH_DEST(d, fabric) {
 		uint32_t root = fabric->dest_switch[d];
 		uint8_t *row = osr_repair_row(repair, d);
 
@@ -237,7 +239,7 @@ static void read_lanes(struct repair *repair, const struct osr_fabric_map *map,
 {
 	const struct osr_fabric *fabric = repair->fabric;
 
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
+	OSR_EVERY_CHANNEL(c, fabric)
 		for (uint32_t u = fabric->chan_dst[c], o = fabric->chan_row[u];
 		     o < fabric->chan_row[u + 1]; o++) {
 			uint32_t turn = osr_turn(repair->fabric, c, o);
@@ -255,7 +257,7 @@ static void find_inject(struct repair *repair)
 	const struct osr_fabric *fabric = repair->fabric;
 	const struct osr_routing *routing = &repair->routing;
 
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+	OSR_EVERY_CHANNEL(c, fabric) {
 		uint32_t s = fabric->chan_src[c], n = fabric->sw_n_ports[s] + 1u;
 		const osr_sl2vl_t *vls = routing->sl2vl ? routing->sl2vl + routing->sl2vl_row[s] +
 								  fabric->chan_port[c]
@@ -273,7 +275,7 @@ void osr_repair_write_lanes(struct repair *repair)
 {
 	const struct osr_fabric *fabric = repair->fabric;
 
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
+	OSR_EVERY_CHANNEL(c, fabric)
 		for (uint32_t u = fabric->chan_dst[c], o = fabric->chan_row[u];
 		     o < fabric->chan_row[u + 1]; o++) {
 			uint8_t *vls = turn_vls(fabric, &repair->routing, c, o),
@@ -305,7 +307,7 @@ enum osr_status osr_repair_deps(struct repair *repair, struct osr_arena *result,
 		return osr_repair_nomem(diag);
 	if (repair->by_turn)
 		find_inject(repair);
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+	OSR_EACH_DEST(d, fabric) {
 		const uint8_t *row = osr_repair_row(repair, d);
 		uint32_t root = fabric->dest_switch[d];
 
@@ -485,7 +487,7 @@ void osr_repair_loads(struct repair *repair)
 	struct osr_tree *tree = &repair->tree.whole;
 	uint32_t *flow = repair->tree.flow;
 
-	for (uint32_t d = 0; d < fabric->n_dests; d++) {
+	OSR_EACH_DEST(d, fabric) {
 		const uint8_t *row = osr_repair_row(repair, d);
 
 		if (!fabric->term_weight[fabric->dest_term[d]])

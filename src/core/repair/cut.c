@@ -412,13 +412,13 @@ enum osr_status osr_repair_balance(struct repair *repair, struct osr_diag *diag)
 	/* If nothing was cut, these are the previous tables, whatever they carry. */
 	if (stable->n_trees) {
 		/* Blocks that the trees found so far have changed. */
-		for (uint32_t d = 0; d < fabric->n_dests; d++) {
+		OSR_EACH_DEST(d, fabric) {
 			const uint8_t *row = osr_repair_row(repair, d),
 				      *last = osr_repair_last_row(repair, d);
 
 			if (!repair->touched[d])
 				continue;
-			for (uint32_t v = 0; v < fabric->n_switches; v++)
+			OSR_EACH_SWITCH(v, fabric)
 				*osr_moves_block(&moves, d, v) |=
 					v != fabric->dest_switch[d] && row[v] != last[v];
 		}
@@ -426,7 +426,7 @@ enum osr_status osr_repair_balance(struct repair *repair, struct osr_diag *diag)
 		stable->n_moved += moves.n_moved;
 		stable->n_trees += moves.n_trees;
 	}
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
+	OSR_EVERY_CHANNEL(c, fabric)
 		most = most < moves.load[c] ? moves.load[c] : most;
 	osr_arena_reset(scratch, mark);
 	stable->drift = expected ? (uint32_t)(most * 1000 / expected) : 0;

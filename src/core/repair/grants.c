@@ -7,6 +7,8 @@
  */
 #include "repair_private.h"
 
+#include <osmroutes/each.h>
+
 #include <string.h>
 
 static uint16_t sl_bit(uint8_t sl)
@@ -146,7 +148,7 @@ void osr_repair_keep_grants(struct repair *repair, uint32_t d)
 	const uint8_t *row = osr_repair_row(repair, d);
 	uint16_t chosen = repair->job->request.chosen_sls ? repair->job->request.chosen_sls : 1;
 
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+	OSR_EACH_SWITCH(v, fabric) {
 		size_t at = (size_t)d * fabric->n_switches + v;
 		uint32_t c = osr_repair_next(repair, row, v);
 		bool cut = repair->tree.mark[v] & TREE_CUT;

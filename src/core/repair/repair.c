@@ -33,6 +33,8 @@
  */
 #include "repair_private.h"
 
+#include <osmroutes/each.h>
+
 #include <string.h>
 
 #define MAX_TRIES 4
@@ -60,7 +62,7 @@ static uint32_t spare_lanes(const struct osr_fabric *fabric, const struct osr_ro
 	uint32_t n = max_vls < SPARE_LANES ? max_vls : SPARE_LANES,
 		 had = base->sl2vl ? osr_repair_lanes(base) : 1;
 
-	for (uint32_t c = 0; c < fabric->n_channels; c++)
+	OSR_EVERY_CHANNEL(c, fabric)
 		n = fabric->chan_vls[c] < n ? fabric->chan_vls[c] : n;
 	return had < base->n_vls || n < had ? had : n;
 }
@@ -86,7 +88,7 @@ static void take_lanes(struct repair *repair, const struct osr_routing *base, ui
 	 * lane.
 	 */
 	if (repair->by_port && repair->n_lanes)
-		for (uint32_t c = 0; c < fabric->n_channels; c++) {
+		OSR_EVERY_CHANNEL(c, fabric) {
 			const uint8_t *vls = osr_repair_port_vls(fabric, &repair->base->routing, c);
 
 			for (uint32_t sl = 0; sl < repair->n_lanes; sl++)

@@ -119,7 +119,7 @@ static void tie(struct forest *forest, uint32_t end)
 			v = was == OSR_NONE ? v : fabric->chan_dst[was];
 		}
 	if (ok)
-		for (uint32_t s = 0; s < fabric->n_switches; s++)
+		OSR_EACH_SWITCH(s, fabric)
 			if (forest->piece[s] == piece) {
 				forest->piece[s] = MAIN;
 				forest->queue[forest->n_queue++] = s;
@@ -138,19 +138,19 @@ static bool join_all(struct forest *forest)
 
 	for (uint32_t k = 0; k < fabric->n_components; k++)
 		largest[k] = OSR_NONE;
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		uint32_t *main = &largest[fabric->sw_component[s]];
 
 		if (forest->size[s] && (*main == OSR_NONE || forest->size[s] > forest->size[*main]))
 			*main = s;
 	}
-	for (uint32_t s = 0; s < fabric->n_switches; s++) {
+	OSR_EACH_SWITCH(s, fabric) {
 		forest->from[s] = OSR_NONE;
 		if (forest->piece[s] != OSR_NONE &&
 		    forest->piece[s] == largest[fabric->sw_component[s]])
 			forest->piece[s] = MAIN;
 	}
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
+	OSR_EACH_SWITCH(s, fabric)
 		if (forest->piece[s] == MAIN)
 			forest->queue[forest->n_queue++] = s;
 	for (uint32_t i = 0; i < forest->n_queue; i++)
@@ -165,7 +165,7 @@ static bool join_all(struct forest *forest)
 				tie(forest, c);
 			}
 		}
-	for (uint32_t s = 0; s < fabric->n_switches; s++)
+	OSR_EACH_SWITCH(s, fabric)
 		joined &= forest->piece[s] >= MAIN;
 	return joined;
 }

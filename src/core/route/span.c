@@ -33,7 +33,7 @@ void osr_span_rank(const struct osr_fabric *fabric, const uint32_t *place, uint3
 {
 	uint32_t n = fabric->n_switches;
 
-	for (uint32_t c = 0; c < fabric->n_channels; c++) {
+	OSR_EVERY_CHANNEL(c, fabric) {
 		uint32_t from = place[fabric->chan_src[c]], to = place[fabric->chan_dst[c]];
 
 		rank[c] = to < from ? n - from : n + from;
@@ -69,12 +69,12 @@ enum osr_status osr_span_take(const struct osr_fabric *fabric, const uint32_t *s
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the multicast spanning order");
 	memcpy(parent, span, fabric->n_switches * sizeof(*parent));
 	/* Switches between an end port and the root are kept. */
-	for (uint32_t v = 0; v < fabric->n_switches; v++)
+	OSR_EACH_SWITCH(v, fabric)
 		for (uint32_t u = v; fabric->sw_sources[v] && !keep[u];) {
 			keep[u] = 1;
 			u = parent[u] == OSR_NONE ? u : fabric->chan_dst[parent[u]];
 		}
-	for (uint32_t v = 0; v < fabric->n_switches; v++)
+	OSR_EACH_SWITCH(v, fabric)
 		if (!keep[v])
 			parent[v] = OSR_NONE;
 	osr_arena_reset(scratch, mark);
@@ -114,7 +114,7 @@ void osr_span_weigh(const uint32_t *parent, struct osr_weights *weights)
 {
 	const struct osr_fabric *fabric = weights->fabric;
 
-	for (uint32_t v = 0; v < fabric->n_switches; v++) {
+	OSR_EACH_SWITCH(v, fabric) {
 		uint32_t up = parent[v];
 
 		/* out runs over the tree's channels that leave v, in over those that enter it. */
