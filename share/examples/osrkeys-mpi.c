@@ -16,7 +16,14 @@
  * that knows its phases says MPI_Pcontrol(1 + key) when one begins and MPI_Pcontrol(0) when it is
  * over.
  *
- * Without OSMROUTES_APP nothing happens. Whatever fails is one line on standard error, and the
+ * Instead of phases, one key for the whole job, from MPI_Init() to MPI_Finalize():
+ *
+ *	OSMROUTES_JOB="n3 n1 n7"			the hosts by rank, each once
+ *	UCX_IB_LID_PATH_BITS=1				the LID offset that the program uses
+ *
+ * Ranks have to follow the tree, as `osmroutes key job` orders them; otherwise a line says so.
+ *
+ * Without OSMROUTES_APP and OSMROUTES_JOB nothing happens. Whatever fails is one line on standard error, and the
  * program goes on: the base routing leads every packet at any offset.
  */
 #include <osmroutes/keyclient.h>
@@ -55,6 +62,7 @@ static struct {
 	struct osrk *client;
 	uint32_t app;
 	long in_use;
+	int is_job; /* its key is given back at the end */
 	int wait_ms;
 	const char *phases;
 } keys;
@@ -64,6 +72,43 @@ static void complain(void)
 	fprintf(stderr, "osrkeys-mpi: no routing keys: %s\n", osrk_error(keys.client));
 	osrk_close(keys.client);
 	keys.client = NULL;
+}
+
+/* A key for all that the program does, on the hosts of this list. */
+static void keympi_job(const char *list)
+{
+	const char *bits = getenv("UCX_IB_LID_PATH_BITS");
+	uint32_t offset = bits ? (uint32_t)strtoul(bits, NULL, 10) : 0, n = 0, n_moved = 0;
+	char *text = strdup(list), *rest = NULL;
+	const char **hosts = calloc(strlen(list) + 1, sizeof(*hosts));
+	uint32_t *place = calloc(strlen(list) + 1, sizeof(*place));
+	struct osrk_job job = { 0 };
+	int failed = !text || !hosts || !place;
+
+	if (!failed)
+		for (char *host = strtok_r(text, " ,\n", &rest); host;
+		     host = strtok_r(NULL, " ,\n", &rest))
+			hosts[n++] = host;
+	if (!failed)
+		failed = osrk_job(keys.client, hosts, n, offset, keys.wait_ms, &job, place);
+	for (uint32_t i = 0; i < n && !failed; i++)
+		n_moved += place[i] != i;
+	if (n_moved)
+		fprintf(stderr, "osrkeys-mpi: ranks do not follow the tree: no key helps\n");
+	if (!failed && job.offset != offset)
+		fprintf(stderr, "osrkeys-mpi: the key needs UCX_IB_LID_PATH_BITS=%u\n",
+			(unsigned)job.offset);
+	if (!failed && !job.fits)
+		fprintf(stderr, "osrkeys-mpi: up to %u flows on a cable\n",
+			(unsigned)job.contention);
+	free(text);
+	free(hosts);
+	free(place);
+	/* Too late is no reason to give up: the routes come. */
+	keys.app = job.app;
+	keys.is_job = job.app;
+	if (failed && !job.app)
+		complain();
 }
 
 static void keympi_end_phase(void)
@@ -77,7 +122,7 @@ static void keympi_end_phase(void)
 
 static void keympi_begin_phase(long key)
 {
-	if (!keys.client || key == NO_KEY || key == keys.in_use)
+	if (!keys.client || keys.is_job || key == NO_KEY || key == keys.in_use)
 		return;
 	keympi_end_phase();
 	if (!keys.client)
@@ -112,16 +157,19 @@ static long keympi_key_of(const char *operation)
 static void keympi_open(void)
 {
 	const char *app = getenv("OSMROUTES_APP"), *wait = getenv("OSMROUTES_WAIT");
+	const char *job = getenv("OSMROUTES_JOB");
 	int rank;
 
-	if (!app || PMPI_Comm_rank(MPI_COMM_WORLD, &rank) || rank)
+	if ((!app && !job) || PMPI_Comm_rank(MPI_COMM_WORLD, &rank) || rank)
 		return;
-	keys.app = (uint32_t)strtoul(app, NULL, 10);
+	keys.app = app ? (uint32_t)strtoul(app, NULL, 10) : 0;
 	keys.wait_ms = wait ? (int)strtol(wait, NULL, 10) : DEFAULT_WAIT_MS;
 	keys.phases = getenv("OSMROUTES_PHASES");
 	keys.in_use = NO_KEY;
 	keys.client = osrk_open(NULL);
-	if (!osrk_ok(keys.client) || osrk_attach(keys.client, keys.app))
+	if (osrk_ok(keys.client) && job)
+		keympi_job(job);
+	else if (!osrk_ok(keys.client) || osrk_attach(keys.client, keys.app))
 		complain();
 }
 
@@ -146,6 +194,8 @@ API int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 API int MPI_Finalize(void)
 {
 	keympi_end_phase();
+	if (keys.client && keys.is_job && osrk_withdraw(keys.client, keys.app))
+		complain();
 	osrk_close(keys.client);
 	keys.client = NULL;
 	return PMPI_Finalize();

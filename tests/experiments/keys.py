@@ -4,7 +4,7 @@ import statistics
 import subprocess
 import sys
 
-from measure import FLOW, Data
+from measure import FLOW, JOBS, Data
 
 ROUTINGS = ['mesh', 'dmodk', 'sssp', 'random', 'conga', 'ark', 'nrk']
 PERCENTS = [10, 20, 40, 60]
@@ -12,10 +12,10 @@ LATENCY = 2		# us, of every message of figure 9: six cables and five switches
 REQUEST = 62000		# us, from a request to the switches' answers (docs/results/keys-paper.md)
 
 
-def ask(*words):
-    run = subprocess.run([FLOW] + [str(w) for w in words], capture_output=True, text=True)
+def ask(*words, program=FLOW):
+    run = subprocess.run([program] + [str(w) for w in words], capture_output=True, text=True)
     if run.returncode:
-        sys.exit('osr-flow %s: %s' % (' '.join(map(str, words)), run.stderr))
+        sys.exit('%s %s: %s' % (program, ' '.join(map(str, words)), run.stderr))
     return [float(x) for x in run.stdout.split()]
 
 
@@ -73,6 +73,57 @@ def claims():
         sys.exit('times make no sense: %s' % ratio)
 
 
+TREES = {144: 'm=12,12 w=1,12', 216: 'm=6,6,6 w=1,6,6', 1728: 'm=12,12,12 w=1,12,12',
+         1944: 'm=18,18,6 w=1,18,6 p=1,1,3'}
+MIXES = [(216, [36] * 6), (216, [12] * 18), (216, [36] * 2), (144, [18] * 8),
+         (1944, [512, 324, 256, 128, 128] + [64] * 4 + [36] * 4 + [16] * 4 + [8] * 4), (1944, [128] * 4),
+         (1944, [64] * 3), (1728, [36] * 3)]
+JOB_ROUTINGS = ['dmodk', 'dmodk-random', 'key', 'key-random', 'ark', 'nrk']
+LINKS = {144: 144, 216: 432, 1944: 3888}	# between switches
+BROKEN = [(144, 72), (216, 36), (216, 108), (1944, 128), (1944, 512)]
+
+
+def means(n_hosts, links, sizes, seeds, routing):
+    draws = 50 if n_hosts > 1000 else 200
+    got = [ask(TREES[n_hosts], links, ','.join(map(str, sizes)), seed, draws, routing, program=JOBS)
+           for seed in range(1, seeds + 1)]
+    return ['%.2f' % statistics.mean(g[i] for g in got) for i in range(3)] + ['%d' % max(g[3] for g in got)]
+
+
+def several(mixes, seeds, routings):
+    """Most flows on a cable: all jobs at once; on those of one while each other one has 20 %; one alone."""
+    rows = [['hosts', 'jobs', 'ranks', 'routing', 'all', 'one', 'alone', 'worst']]
+    for n_hosts, sizes in mixes:
+        ranks = '%d to %d' % (min(sizes), max(sizes)) if len(set(sizes)) > 1 else str(sizes[0])
+        rows += [[n_hosts, len(sizes), ranks, r] + means(n_hosts, 0, sizes, seeds, r) for r in routings]
+    return rows
+
+
+def broken(jobs, percents, seeds):
+    """One job alone on a tree without some cables."""
+    rows = [['hosts', 'ranks', 'missing', 'routing', 'alone', 'worst']]
+    for n_hosts, n in jobs:
+        for percent in percents:
+            links = max(1, LINKS[n_hosts] * percent // 100)
+            rows += [[n_hosts, n, '%d %%' % percent, r] + means(n_hosts, links, [n], seeds, r)[2:]
+                     for r in ('dmodk', 'key')]
+    return rows
+
+
+def job_claims():
+    """What must hold: alone a job has contention 1, all together jobs are below the base, seed by seed."""
+    for n_hosts, sizes in MIXES:
+        for seed in (1, 2):
+            base, key = (ask(TREES[n_hosts], 0, ','.join(map(str, sizes)), seed, 40, r, program=JOBS) for r in ('dmodk', 'key'))
+            if key[3] != 1 or key[0] >= base[0] or (max(sizes) <= 64 and len(sizes) == 3 and key[0] != 1):
+                sys.exit('jobs %s on %d hosts, seed %d: base %s, keys %s' % (sizes, n_hosts, seed, base, key))
+
+
+def jobs(workshop):
+    """Jobs with one key each, beside ARK and NRK a phase, the base routing, and ranks in random order."""
+    return [data_of('jobs', several(MIXES, 4, JOB_ROUTINGS)), data_of('broken', broken(BROKEN, (1, 5), 6))]
+
+
 PAID = ['mesh', 'dmodk', 'nrk', 'nrk+request']
 TABLES = {
     'load': lambda: figure4([20, 30, 40, 50, 60, 70, 80, 90, 100], 25),
@@ -96,4 +147,4 @@ def evaluation(workshop):
     return [data_of(name, make()) for name, make in TABLES.items()]
 
 
-ALL = {'keys': evaluation}
+ALL = {'keys': evaluation, 'jobs': jobs}

@@ -18,6 +18,7 @@ from osmtest import BUILD, COMMAND, Fabric, Failure  # noqa: E402
 from timed import have_opensm, sweep  # noqa: E402
 
 PATTERNS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'share', 'examples', 'traffic-patterns')
+JOBS = os.path.join(BUILD, 'tests', 'experiments', 'osr-jobs')
 FLOW = os.path.join(BUILD, 'tests', 'experiments', 'osr-flow')
 
 STOCK = ['minhop', 'updn', 'ftree', 'lash', 'dor', 'sssp', 'dfsssp']

@@ -71,6 +71,8 @@ SAMPLES = {
     'keys_time1728': (some_keys('time1728', 12, [2], [10], [0], 3, ['mesh', 'ark'], 18), {}),
     'keys_single': (some_keys('single', 12, [2], [10], [32], 3, ['mesh', 'dmodk'], 12), {}),
     'keys_sizes': (some_keys('sizes', 12, [2], [20], [4, 256], 1, ['mesh', 'nrk'], 6, keys.LATENCY), {}),
+    'keys_jobs': (lambda w: [keys.job_claims() or keys.data_of('jobs', keys.several(keys.MIXES[2:3], 4, keys.JOB_ROUTINGS))], {}),
+    'keys_broken': (lambda w: [keys.data_of('broken', keys.broken(keys.BROKEN[:1], (1,), 6))], {}),
     'keys_cost': (some_keys('cost', 12, [2], [20], [256], 1, ['mesh', 'nrk+request'], 6, keys.LATENCY), {}),
     # Two boxes, three tori.
     'angara': (lambda w: [data for measure in A.ALL.values() for data in measure(w)],

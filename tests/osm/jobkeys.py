@@ -18,12 +18,12 @@ SEED = int(os.environ.get('OSR_SEED', secrets.randbelow(10 ** 6)))
 
 
 def draw(rng, levels):
-    """(words of the generator, hosts, cables out of a leaf): a tree with as many cables up as down."""
+    """(words of the generator, hosts, up-ports of a switch by level): a tree with as many cables up as down."""
     if levels == 2:
         m, leaves, p = rng.choice((4, 6, 8, 12)), rng.randrange(4, 11), rng.choice((1, 2))
-        return ('m=%d,%d' % (m, leaves), 'w=1,%d' % (m // p), 'p=1,%d' % p), m * leaves, m
+        return ('m=%d,%d' % (m, leaves), 'w=1,%d' % (m // p), 'p=1,%d' % p), m * leaves, (m,)
     m, middle, top = rng.choice((3, 4, 5)), rng.choice((3, 4)), rng.randrange(3, 6)
-    return ('m=%d,%d,%d' % (m, middle, top), 'w=1,%d,%d' % (m, middle)), m * middle * top, m
+    return ('m=%d,%d,%d' % (m, middle, top), 'w=1,%d,%d' % (m, middle)), m * middle * top, (m, middle)
 
 
 # Collectives: every stage as pairs of ranks ---------------------------------------------------------
@@ -109,6 +109,16 @@ def follow_each_other(tables, ends):
     return True
 
 
+def exchange_exists(tables, ends, ups):
+    """2^k ranks: are there digits, powers of two, that tell the hosts of each sub-tree apart?"""
+    room, n = 1, len(ends)
+    for root, up in zip(sub_trees(tables), ups):
+        room *= 1 << up.bit_length() - 1
+        if max(collections.Counter(root[e.switch] for e in ends).values()) > room:
+            return False
+    return not n & (n - 1)
+
+
 def ends_of(tables, said):
     by_guid = {int(e.guid, 16): e for e in hosts_of(tables)}
     return [by_guid[int(g, 16)] for g in said['hosts']]
@@ -144,14 +154,15 @@ def one(workdir):
     rng = random.Random(SEED)
     gains = []
     for i, levels in enumerate((2, 3)):
-        words, n_hosts, cables = draw(rng, levels)
+        words, n_hosts, ups = draw(rng, levels)
+        cables = ups[0]
         print(*words)
         netfile = generate(os.path.join(workdir, 'tree-%d.net' % i), 'tree', *words)
         with keyed(workdir, netfile, 1, name='opensm-%d' % i) as (fabric, opensm):
             opensm.wait_quiet()
             before = fabric.tables()
             all_hosts = hosts_of(before)
-            sizes = [rng.randrange(3, cables + 1), 8, rng.randrange(4, n_hosts // 2)]
+            sizes = [rng.randrange(3, cables + 1), 8, rng.randrange(4, n_hosts // 2)] + [16] * (n_hosts > 32)
             for n in sizes:
                 hosts = rng.sample(all_hosts, n)
                 mark = len(opensm.log)
@@ -161,6 +172,7 @@ def one(workdir):
                     expect(key['fits'] or n > cables, '%d hosts, and each could have a plane: %s' % (n, key))
                     after = fabric.tables()
                     ways = judge_job(after, said, hosts)
+                    expect(key['exchanges'] or not exchange_exists(after, ways.ends, ups), 'exchanges could be free: %s' % key)
                     base = Ways(before, ends_of(before, said), 0).most(shifts(n))
                     gains.append((base, key['contention']))
                     log = opensm.log[mark:]
@@ -184,7 +196,7 @@ def one(workdir):
 def base(workdir):
     """A job on whole leaves, which D-Mod-K serves: offset 0, no sweep, no entry; also with one LID a host. The list is in
     an order of the tree, so ranks are as they were."""
-    words, _, cables = draw(random.Random(SEED), 2)
+    words, _, _ = draw(random.Random(SEED), 2)
     print('OSR_SEED=%d' % SEED, *words)
     netfile = generate(os.path.join(workdir, 'tree.net'), 'tree', *words)
     for lmc in (0, 1):
@@ -211,7 +223,7 @@ def command(workdir):
     """`osmroutes key job` on a list with ranks a host: environment, rank file and table tell of one order, and what the
     switches hold; with the number of a job of Slurm the same; withdrawn, the base is back."""
     rng, path = random.Random(SEED), os.path.join(workdir, 'keys.sock')
-    words, _, cables = draw(rng, 3)
+    words, _, (cables, _) = draw(rng, 3)
     print('OSR_SEED=%d' % SEED, *words)
     netfile = generate(os.path.join(workdir, 'tree.net'), 'tree', *words)
     tools = os.path.join(workdir, 'bin')

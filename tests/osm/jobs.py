@@ -203,13 +203,35 @@ def slurm_user(workdir):
     slurm_job(workdir, 'slurm', 'control_agent = slurm\n')
 
 
+def mpi_phases(workdir, path, phases, **env):
+    """Runs an MPI program that knows nothing of keys, with the example osrkeys-mpi.c preloaded, under Open MPI by shared memory
+    and TCP; yields each of these phases while the program is in it."""
+    library, program = os.path.join(TOOLS, 'libosrkeys-mpi.so'), os.path.join(TOOLS, 'osr-mpi')
+    env = dict(os.environ, OSMROUTES_KEYS=path, LD_PRELOAD=library, OMPI_ALLOW_RUN_AS_ROOT='1',
+               OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1', **env)
+    run = subprocess.Popen(
+        ['mpirun', '--oversubscribe', '-n', '4', '--mca', 'btl', 'self,vader,tcp', '--mca', 'pml', 'ob1',
+         '--mca', 'plm_rsh_agent', 'false', program, workdir], env=env, cwd=workdir,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=_die_with_parent)
+    for phase, what in enumerate(phases):
+        mark = os.path.join(workdir, 'phase-%d' % phase)
+        wait_for('phase %d' % phase, lambda: os.path.exists(mark), 30,
+                 lambda: expect(run.poll() is None, 'the program ended: %s' %
+                                (run.stdout.read() if run.poll() is not None else '')))
+        yield phase, what
+        os.unlink(mark)
+    expect(run.wait(patience(30)) == 0, 'the program: %s' % run.stdout.read())
+
+
+def need_mpi():
+    if not os.path.exists(os.path.join(TOOLS, 'libosrkeys-mpi.so')) or not shutil.which('mpirun'):
+        raise Skip('there is no MPI')
+
+
 @scenario('keys.mpi')
 def mpi(workdir):
-    """A program that knows nothing of keys, with the example osrkeys-mpi.c preloaded, under Open MPI by shared memory and TCP: each
-    of its phases has its key in the switches, and after its end no key is in use."""
-    library, program = os.path.join(TOOLS, 'libosrkeys-mpi.so'), os.path.join(TOOLS, 'osr-mpi')
-    if not os.path.exists(library) or not shutil.which('mpirun'):
-        raise Skip('there is no MPI')
+    """Each phase of the program has its key in the switches, and after its end no key is in use."""
+    need_mpi()
     phases = [ALL, RING]
     with keyed(workdir, tree_64(workdir)) as (fabric, opensm):
         own = spread_hosts(fabric.tables())
@@ -218,18 +240,8 @@ def mpi(workdir):
         with Client(path) as client:
             app = client.must(op='place', hosts=own, patterns=traffic)
             opensm.wait_quiet()
-            env = dict(os.environ, OSMROUTES_APP=str(app['app']), OSMROUTES_KEYS=path, LD_PRELOAD=library,
-                       OSMROUTES_PHASES='MPI_Alltoall=0 MPI_Allreduce=1',
-                       OMPI_ALLOW_RUN_AS_ROOT='1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1')
-            run = subprocess.Popen(
-                ['mpirun', '--oversubscribe', '-n', '4', '--mca', 'btl', 'self,vader,tcp', '--mca', 'pml', 'ob1',
-                 '--mca', 'plm_rsh_agent', 'false', program, workdir], env=env, cwd=workdir,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=_die_with_parent)
-            for phase, key in ((0, 0), (1, 1), (2, 0), (3, None)):
-                mark = os.path.join(workdir, 'phase-%d' % phase)
-                wait_for('phase %d' % phase, lambda: os.path.exists(mark), 30,
-                         lambda: expect(run.poll() is None, 'the program ended: %s' %
-                                        (run.stdout.read() if run.poll() is not None else '')))
+            for phase, key in mpi_phases(workdir, path, (0, 1, 0, None), OSMROUTES_APP=str(app['app']),
+                                         OSMROUTES_PHASES='MPI_Alltoall=0 MPI_Allreduce=1'):
                 states = [k['state'] for k in client.must(op='status')['apps'][0]['keys']]
                 expect(states == ['active' if k == key else 'prepared' for k in (0, 1)],
                        'phase %d: %s' % (phase, states))
@@ -238,6 +250,22 @@ def mpi(workdir):
                     said = client.must(op='status')['apps'][0]['keys'][key]['contention']
                     expect(got == said < base, 'phase %d: contention %d, by its key %d, without it %d' %
                            (phase, got, said, base))
-                os.unlink(mark)
-            expect(run.wait(patience(30)) == 0, 'the program: %s' % run.stdout.read())
+    opensm.check_log()
+
+
+@scenario('jobs.mpi')
+def mpi_job(workdir):
+    """The program has one key from its beginning to its end, at the offset that it uses: every shift of its ranks is free of
+    contention in the switches in every phase."""
+    need_mpi()
+    with keyed(workdir, tree_64(workdir), 1) as (fabric, opensm):
+        opensm.wait_quiet()
+        ends, path = by_name(fabric.tables()), os.path.join(workdir, 'keys.sock')
+        own = sorted(spread_hosts(fabric.tables()), key=lambda n: ends[n].switch)	# switches of a sub-tree are numbered in a row
+        for _ in mpi_phases(workdir, path, (0, 1, 2, 3), OSMROUTES_JOB=' '.join(own), UCX_IB_LID_PATH_BITS='1'):
+            key = apps_of(path)[0]['keys'][0]
+            expect(key['state'] == 'active' and key['offset'] == 1, 'during the program: %s' % key)
+            worst = max(in_switches(fabric, own, shift(8, by), 1)[1] for by in range(1, 8))
+            expect(worst == key['contention'] == 1, 'contention %d of a job: %s' % (worst, key))
+        expect(not apps_of(path), 'the key outlives the program')
     opensm.check_log()

@@ -643,6 +643,22 @@ def slurm(workdir):
         expect(json.loads(done.stdout)['keys'][0]['contention'] == 1, done.stdout)
         run('epilog_slurmctld')
         expect(not apps_of(path), 'the application outlives its job')
+        # One key for the whole job.
+        run('prolog_slurmctld', comment='osmroutes')
+        app = apps_of(path)[0]
+        env = dict(re.findall('export (.*)=(.*)', run('prolog_task', comment='osmroutes')))
+        bits = app['offsets'][0]
+        expect((int(env['OSMROUTES_APP']), int(env['UCX_IB_LID_PATH_BITS'])) == (app['app'], bits), 'a job: %s' % env)
+        with open(env['SLURM_HOSTFILE']) as file:
+            ranks = file.read().split()
+        with open(env['OSMROUTES_RANKFILE']) as file:
+            expect(file.read() == ''.join('rank %d=%s slot=0\n' % r for r in enumerate(ranks)), 'ranks: %s' % ranks)
+        tables = fabric.tables()
+        own = [by_name(tables)[name] for name in ranks]
+        expect(sorted(ranks) == ['h0', 'h3', 'h5', 'h6'] and
+               max(contention(tables, own, shift(4, by), bits) for by in (1, 2, 3)) <= 1, 'the key of a job')
+        run('epilog_slurmctld', comment='osmroutes')
+        expect(not apps_of(path) and not os.listdir(os.path.join(workdir, 'jobs')), 'the end of a job')
         opensm.wait_quiet()
     opensm.check_log()
 
