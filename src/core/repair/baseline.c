@@ -139,7 +139,7 @@ enum osr_status osr_repair_tables(struct repair *repair, struct osr_arena *resul
 				"use, or that were slower then");
 	for (uint32_t s = 0; s < n; s++)
 		repair->grown |= repair->then.sw[s] == OSR_NONE;
-	if (repair->by_sl && !repair->by_port)
+	if (repair->scheme == SCHEME_BY_SL)
 		repair->grants = (uint16_t *)routing->granted; /* a copy of our own */
 	OSR_EACH_DEST(d, fabric) {
 		uint32_t root = fabric->dest_switch[d];
@@ -154,7 +154,7 @@ enum osr_status osr_repair_tables(struct repair *repair, struct osr_arena *resul
 		 * Port 0 is asked by switches with end ports only. A switch that got its first end
 		 * port asks on a route of its own.
 		 */
-		if (repair->n_lanes && !fabric->term_weight[fabric->dest_term[d]])
+		if (repair->scheme && !fabric->term_weight[fabric->dest_term[d]])
 			for (uint32_t v = 0; v < n; v++)
 				if (fabric->sw_sources[v] && v != root &&
 				    (repair->then.sw[v] == OSR_NONE ||
@@ -169,7 +169,7 @@ enum osr_status osr_repair_tables(struct repair *repair, struct osr_arena *resul
 			memset(repair->grants + d * n, 0, n * sizeof(*repair->grants));
 	}
 	/* Lanes by turn, for the first time: all turns that there are stay on lane 0. */
-	if (repair->by_turn && !routing->sl2vl) {
+	if (repair->scheme == SCHEME_BY_TURN && !routing->sl2vl) {
 		if (osr_routing_alloc_sl2vl(routing, fabric, 0, result, diag))
 			return OSR_NOMEM;
 		memset(routing->ca_sl2vl, 0, sizeof(routing->ca_sl2vl));
@@ -305,7 +305,7 @@ enum osr_status osr_repair_deps(struct repair *repair, struct osr_arena *result,
 
 	if (!deps)
 		return osr_repair_nomem(diag);
-	if (repair->by_turn)
+	if (repair->scheme == SCHEME_BY_TURN)
 		find_inject(repair);
 	OSR_EACH_DEST(d, fabric) {
 		const uint8_t *row = osr_repair_row(repair, d);
@@ -328,7 +328,7 @@ enum osr_status osr_repair_deps(struct repair *repair, struct osr_arena *result,
 				continue;
 			next = osr_repair_next(repair, row, u);
 			deps[osr_turn(fabric, c, next)] |= lanes[v];
-			lanes[u] |= repair->by_turn && lanes[v]
+			lanes[u] |= repair->scheme == SCHEME_BY_TURN && lanes[v]
 					    ? (uint16_t)(1u << turn_vls(fabric, &repair->routing, c,
 									next)[0])
 					    : lanes[v];
@@ -356,12 +356,13 @@ enum osr_status osr_repair_order(struct repair *repair, struct osr_diag *diag)
 	 * A route passes every switch once at most; 16 of them at a time, with replies, and turns
 	 * at one switch.
 	 */
-	st = osr_order_init(&repair->order, repair->fabric, repair->n_vls, repair->by_turn, keys,
+	st = osr_order_init(&repair->order, repair->fabric, repair->n_vls,
+			    repair->scheme == SCHEME_BY_TURN, keys,
 			    16 * repair->fabric->n_switches + 1024, scratch, diag);
 	if (st)
 		return st;
 	/* By port: the lanes of all SLs on the current channels. */
-	if (repair->by_port) {
+	if (repair->scheme == SCHEME_BY_PORT) {
 		uint8_t *vl = osr_alloc(scratch, repair->n_lanes * m, 1);
 
 		if (!vl)
@@ -371,9 +372,9 @@ enum osr_status osr_repair_order(struct repair *repair, struct osr_diag *diag)
 						     (uint32_t)(at % m))[at / m];
 		repair->order.vl = vl;
 	}
-	if (repair->by_turn && repair->base->routing.sl2vl)
+	if (repair->scheme == SCHEME_BY_TURN && repair->base->routing.sl2vl)
 		read_lanes(repair, &repair->then, routing);
-	if (repair->by_turn)
+	if (repair->scheme == SCHEME_BY_TURN)
 		find_inject(repair);
 	memcpy(repair->order.used, routing->lane_deps,
 	       osr_n_turns(repair->fabric) * sizeof(*repair->order.used));
@@ -381,7 +382,8 @@ enum osr_status osr_repair_order(struct repair *repair, struct osr_diag *diag)
 	 * Turns that no route of the baseline has keep the lanes of the last sweep: so when
 	 * something returns, old and new tables have the same SL2VL tables.
 	 */
-	if (repair->by_turn && repair->like_last && osr_repair_is_by_turn(&repair->last->routing) &&
+	if (repair->scheme == SCHEME_BY_TURN && repair->like_last &&
+	    osr_repair_is_by_turn(&repair->last->routing) &&
 	    osr_repair_lanes(&repair->last->routing) <= repair->n_lanes)
 		read_lanes(repair, &repair->lately.map, last);
 	return OSR_OK;
@@ -391,9 +393,9 @@ enum osr_status osr_repair_order(struct repair *repair, struct osr_diag *diag)
 
 uint16_t osr_repair_start(const struct repair *repair, uint32_t d, uint32_t v, uint32_t c)
 {
-	if (!repair->n_lanes || !osr_repair_is_used(repair->fabric, d, v))
+	if (!repair->scheme || !osr_repair_is_used(repair->fabric, d, v))
 		return 0;
-	return repair->by_turn ? repair->inject[c] : osr_repair_need(repair, d, v);
+	return repair->scheme == SCHEME_BY_TURN ? repair->inject[c] : osr_repair_need(repair, d, v);
 }
 
 bool osr_repair_route(struct repair *repair, uint32_t d, const uint8_t *row, uint32_t c,
@@ -419,7 +421,7 @@ bool osr_repair_route(struct repair *repair, uint32_t d, const uint8_t *row, uin
 				break;
 
 			/* The lanes that the cable has today. */
-			for (uint16_t left = repair->by_sl ? now : 0; left;
+			for (uint16_t left = osr_repair_has_sls(repair) ? now : 0; left;
 			     left &= (uint16_t)(left - 1))
 				ok &= osr_order_lane(order, (uint32_t)__builtin_ctz(left), in) <
 				      fabric->chan_vls[in];
@@ -464,9 +466,9 @@ void osr_repair_add_last(struct repair *repair)
 				repair_tree->list[repair_tree->n++] = v;
 			}
 		repair->touched[d] |= repair_tree->n != 0;
-		if (repair_tree->n && repair->n_lanes)
+		if (repair_tree->n && repair->scheme)
 			osr_repair_upstream(repair, root, last);
-		if (repair->n_lanes)
+		if (repair->scheme)
 			for (uint32_t i = 0; i < repair_tree->n; i++) {
 				uint32_t c = osr_repair_next(repair, last, repair_tree->list[i]);
 

@@ -283,7 +283,7 @@ enum osr_status osr_repair_cut(struct repair *repair, uint32_t d, struct osr_dia
 		repair_tree->list[repair_tree->n++] = v;
 	}
 	osr_repair_upstream(repair, root, row);
-	if (repair->by_sl && !repair->by_port && (repair->grants || repair->last != repair->base))
+	if (repair->scheme == SCHEME_BY_SL && (repair->grants || repair->last != repair->base))
 		osr_repair_keep_grants(repair, d);
 	if (!repair_tree->n)
 		return OSR_OK;
@@ -304,13 +304,13 @@ enum osr_status osr_repair_cut(struct repair *repair, uint32_t d, struct osr_dia
 	 * On their SLs; if these leave some switch no way, however long, with others; else along
 	 * the spanning tree.
 	 */
-	repair->other_sl = repair->by_sl && repair->spare;
+	repair->other_sl = osr_repair_has_sls(repair) && repair->spare;
 	lost = settle(repair, d, row);
-	if (lost != OSR_NONE && repair->by_sl && !repair->other_sl) {
+	if (lost != OSR_NONE && osr_repair_has_sls(repair) && !repair->other_sl) {
 		repair->other_sl = true;
 		lost = settle(repair, d, row);
 	}
-	while (lost != OSR_NONE && repair->n_lanes && !repair->by_sl &&
+	while (lost != OSR_NONE && repair->scheme && !osr_repair_has_sls(repair) &&
 	       repair->routing.mcast_parent && escape(repair, d, row, lost))
 		lost = settle(repair, d, row);
 	if (repair->no_memory)
@@ -347,7 +347,7 @@ static bool balance_may(struct osr_moves *moves, uint32_t d, uint32_t v, uint32_
 	uint16_t *of = repair->tree.lanes;
 	bool ok;
 
-	if (!repair->n_lanes)
+	if (!repair->scheme)
 		return true;
 	/*
 	 * The lanes on which packets hold the channel by which each switch sends: lanes of its
@@ -363,7 +363,7 @@ static bool balance_may(struct osr_moves *moves, uint32_t d, uint32_t v, uint32_
 			of[u] |= osr_order_next(
 				order, osr_turn(order->fabric, in, osr_repair_next(repair, row, u)),
 				of[list[i]]);
-		else if (!repair->by_turn)
+		else if (repair->scheme != SCHEME_BY_TURN)
 			of[v] |= of[list[i]];
 	}
 	osr_order_begin(order);

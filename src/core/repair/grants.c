@@ -36,7 +36,7 @@ uint16_t osr_repair_need(const struct repair *repair, uint32_t d, uint32_t v)
 
 	if (!osr_repair_is_used(fabric, d, v))
 		return 0;
-	if (repair->shared)
+	if (repair->scheme == SCHEME_ONE_LANE)
 		return 1;
 	lanes = sls_of(repair, d * n + v);
 	/* Replies of v's hosts to requests of the hosts of the LID's switch. */
@@ -102,7 +102,7 @@ bool osr_repair_commit(struct repair *repair, uint32_t d, const uint8_t *row, ui
 {
 	uint32_t root = repair->fabric->dest_switch[d];
 	size_t at = (size_t)d * repair->fabric->n_switches + v;
-	bool by_sl = repair->by_sl && osr_repair_is_used(repair->fabric, d, v),
+	bool by_sl = osr_repair_has_sls(repair) && osr_repair_is_used(repair->fabric, d, v),
 	     other = by_sl && repair->routing.sl[at] != OSR_SL_OPEN,
 	     answers = other && has_replies(repair);
 	uint16_t must = by_sl && !other ? osr_repair_need(repair, d, v) : 0;
@@ -112,7 +112,7 @@ bool osr_repair_commit(struct repair *repair, uint32_t d, const uint8_t *row, ui
 		first = 0;
 	else if (must)
 		first = (uint32_t)__builtin_ctz(must);
-	if (!repair->n_lanes)
+	if (!repair->scheme)
 		return true;
 	osr_order_begin(&repair->order);
 	if (!by_sl || (other && !repair->other_sl))

@@ -67,27 +67,47 @@ static uint32_t spare_lanes(const struct osr_fabric *fabric, const struct osr_ro
 	return had < base->n_vls || n < had ? had : n;
 }
 
-/* How many lanes the order of these tables has. */
+/* With lanes to spare tables on one lane get lanes by turn. */
+static enum repair_scheme scheme_of(const struct osr_routing *base, bool spare)
+{
+	if (!(base->claims & OSR_CLAIM_DEADLOCK_FREE) || !base->rank)
+		return SCHEME_NONE;
+	if (osr_repair_is_by_turn(base) || (spare && !base->sl))
+		return SCHEME_BY_TURN;
+	if (base->sl2vl)
+		return SCHEME_BY_PORT;
+	return base->sl && !(base->claims & OSR_CLAIM_ANY_SL) ? SCHEME_BY_SL : SCHEME_ONE_LANE;
+}
+
+/* The scheme, and how many lanes the order of these tables has. */
 static void take_lanes(struct repair *repair, const struct osr_routing *base, uint8_t max_vls)
 {
 	const struct osr_fabric *fabric = &repair->base->fabric;
 
-	repair->by_turn = (repair->spare && !base->sl) || osr_repair_is_by_turn(base);
-	repair->by_port = base->sl2vl && !repair->by_turn;
-	repair->shared = !repair->by_turn && (!base->sl || (base->claims & OSR_CLAIM_ANY_SL));
-	if (!(base->claims & OSR_CLAIM_DEADLOCK_FREE) || !base->rank)
-		repair->n_lanes = 0;
-	else if (repair->by_turn)
+	repair->scheme = scheme_of(base, repair->spare);
+	switch (repair->scheme) {
+	case SCHEME_NONE:
+		return;
+	case SCHEME_ONE_LANE:
+		repair->n_lanes = 1;
+		break;
+	case SCHEME_BY_SL:
+		repair->n_lanes = max_vls;
+		break;
+	case SCHEME_BY_PORT:
+		repair->n_lanes = 16;
+		break;
+	case SCHEME_BY_TURN:
 		repair->n_lanes = repair->spare ? spare_lanes(repair->fabric, base, max_vls)
 						: osr_repair_lanes(base);
-	else
-		repair->n_lanes = repair->by_port ? 16 : repair->shared ? 1 : max_vls;
-	repair->n_vls = repair->by_port && repair->n_lanes ? base->n_vls : repair->n_lanes;
+		break;
+	}
+	repair->n_vls = repair->scheme == SCHEME_BY_PORT ? base->n_vls : repair->n_lanes;
 	/*
 	 * By port: lanes for the first SLs, whether pairs use them or not; others have no such
 	 * lane.
 	 */
-	if (repair->by_port && repair->n_lanes)
+	if (repair->scheme == SCHEME_BY_PORT)
 		OSR_EVERY_CHANNEL(c, fabric) {
 			const uint8_t *vls = osr_repair_port_vls(fabric, &repair->base->routing, c);
 
@@ -97,7 +117,6 @@ static void take_lanes(struct repair *repair, const struct osr_routing *base, ui
 				else if (vls[sl] >= repair->n_vls)
 					repair->n_vls = vls[sl] + 1u;
 		}
-	repair->by_sl = repair->n_lanes && !repair->shared && !repair->by_turn;
 }
 
 static enum osr_status repairable(const struct osr_job *job, struct osr_diag *diag)
@@ -179,14 +198,14 @@ static enum osr_status hand_over_ranks(const struct repair *repair, struct osr_r
 {
 	size_t m = repair->fabric->n_channels;
 
-	if (!repair->n_lanes)
+	if (!repair->scheme)
 		routing->rank = NULL;
 	else if (routing->n_vls > repair->base->routing.n_vls)
 		routing->rank =
 			osr_alloc(repair->job->arena, routing->n_vls * m, sizeof(*routing->rank));
-	if (repair->n_lanes && !routing->rank)
+	if (repair->scheme && !routing->rank)
 		return osr_repair_nomem(diag);
-	if (repair->n_lanes)
+	if (repair->scheme)
 		for (uint32_t k = 0; k < routing->n_vls; k++)
 			memcpy(routing->rank + k * m, repair->order.rank + k % repair->n_vls * m,
 			       m * sizeof(*routing->rank));
@@ -219,11 +238,13 @@ static void hand_over_sls(struct repair *repair)
 							osr_carry_had_path(&repair->lately, d, v);
 		}
 	used &= (uint16_t)((1u << repair->n_lanes) - 1);
-	if (repair->by_sl)
+	if (osr_repair_has_sls(repair))
 		for (; used; used &= (uint16_t)(used - 1)) {
 			uint32_t sl = (uint32_t)__builtin_ctz(used);
 
-			for (uint32_t c = 0; c < (repair->by_port ? repair->fabric->n_channels : 1);
+			for (uint32_t c = 0;
+			     c <
+			     (repair->scheme == SCHEME_BY_PORT ? repair->fabric->n_channels : 1);
 			     c++)
 				if (osr_order_lane(&repair->order, sl, c) >= routing->n_vls)
 					routing->n_vls =
@@ -231,8 +252,8 @@ static void hand_over_sls(struct repair *repair)
 							  1);
 		}
 	/* By port no earlier SL is kept. */
-	routing->stable.n_sl_lost =
-		repair->by_port ? routing->stable.n_sl_changed : routing->stable.n_sl_lost;
+	routing->stable.n_sl_lost = repair->scheme == SCHEME_BY_PORT ? routing->stable.n_sl_changed
+								     : routing->stable.n_sl_lost;
 }
 
 static enum osr_status hand_over(struct repair *repair, struct osr_diag *diag)
@@ -240,12 +261,12 @@ static enum osr_status hand_over(struct repair *repair, struct osr_diag *diag)
 	struct osr_stable *stable = &repair->routing.stable;
 
 	hand_over_sls(repair);
-	if (repair->spare && repair->by_turn)
+	if (repair->spare && repair->scheme == SCHEME_BY_TURN)
 		for (uint32_t turn = 0; turn < osr_n_turns(repair->fabric); turn++)
 			if (repair->order.used[turn] &&
 			    repair->order.lane[turn] >= repair->routing.n_vls)
 				repair->routing.n_vls = repair->order.lane[turn] + 1;
-	if (repair->by_turn)
+	if (repair->scheme == SCHEME_BY_TURN)
 		osr_repair_write_lanes(repair);
 	/* A whole route stays minimal when channels die. */
 	if (repair->longer)
@@ -314,7 +335,7 @@ enum osr_status osr_repair(const struct osr_job *job, bool spare, struct osr_dia
 					    &repair.lately, why)) &&
 		    !(st = osr_repair_alloc(&repair, why)) &&
 		    !(st = osr_repair_tables(&repair, job->arena, why)) &&
-		    !(st = repair.n_lanes ? osr_repair_order(&repair, why) : OSR_OK) &&
+		    !(st = repair.scheme ? osr_repair_order(&repair, why) : OSR_OK) &&
 		    !(st = osr_repair_mcast(&repair, why))) {
 			osr_repair_add_last(&repair);
 			osr_repair_loads(&repair);
@@ -350,7 +371,7 @@ enum osr_status osr_repair_prepare(const struct osr_result *x, struct osr_arena 
 
 	take_lanes(&repair, routing, routing->n_vls);
 	if (x->baseline || routing->lane_deps || !repair.n_lanes ||
-	    (repair.by_port && !osr_repair_is_by_port(&x->fabric, routing)))
+	    (repair.scheme == SCHEME_BY_PORT && !osr_repair_is_by_port(&x->fabric, routing)))
 		return OSR_OK;
 	repair.grants = (uint16_t *)routing->granted;
 	st = osr_repair_take(&repair, routing, diag);
@@ -379,7 +400,7 @@ enum osr_status osr_repair_anew(const struct osr_job *job, const struct osr_diag
 
 	take_lanes(&repair, routing, routing->n_vls);
 	/* Earlier SLs stay if they are free of deadlock on the new tables. */
-	if (!routing->sl2vl && repair.by_sl && before->lft && !before->sl2vl) {
+	if (repair.scheme == SCHEME_BY_SL && before->lft && !before->sl2vl) {
 		repair.attempts = MAX_ATTEMPTS;
 		st = osr_repair_take(&repair, routing, job->diag);
 		repair.routing.stable = (struct osr_stable){ .kept = false };

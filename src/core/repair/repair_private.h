@@ -44,6 +44,14 @@ struct repair_tree {
 	uint16_t *lanes;       /* [n_switches] by SL: lanes of everything that comes through */
 };
 
+/*
+ * On which lane a packet goes on: the scheme of order.h, and what of it must stay safe. NONE: the
+ * earlier tables have no certificate. ONE_LANE: lanes by SL, and any SL is safe, so that one lane
+ * stands for all. BY_SL: a pair is on its SL, and on those that it was given. BY_PORT: the same, and
+ * an SL has a lane on each channel; masks of lanes are of SLs, and earlier SLs are not kept.
+ */
+enum repair_scheme { SCHEME_NONE, SCHEME_ONE_LANE, SCHEME_BY_SL, SCHEME_BY_PORT, SCHEME_BY_TURN };
+
 struct repair {
 	const struct osr_job *job;
 	const struct osr_fabric *fabric;
@@ -51,11 +59,8 @@ struct repair {
 	struct osr_fabric_map then; /* f in the baseline's fabric */
 	struct osr_earlier lately;  /* the last sweep's tables */
 
+	enum repair_scheme scheme;
 	bool spare;       /* see osr_repair() */
-	bool by_turn;     /* lanes by turn */
-	bool by_sl;       /* lanes by SL, each in a graph of its own */
-	bool by_port;     /* and by output port: masks of lanes are of SLs */
-	bool shared;      /* lanes by SL, and any SL is safe: one lane stands for all */
 	bool like_last;   /* routes of the last sweep are preferred and stay in the order */
 	bool grown;       /* there are LIDs or switches that the baseline did not know */
 	bool no_memory;   /* while lanes were looked for */
@@ -63,7 +68,7 @@ struct repair {
 	bool other_sl;    /* by SL: pairs that find no path on their SLs get others */
 	bool again;       /* a tree found no path, and has not been first yet */
 	uint8_t *front;   /* [n_dests] trees that found no path in an earlier attempt: first */
-	uint32_t n_lanes; /* by port: SLs; 0: no certificate */
+	uint32_t n_lanes; /* by port: SLs */
 	uint32_t n_vls;   /* lanes of the order */
 	uint16_t *inject; /* [n_channels] by turn: lanes on which end ports send */
 	struct osr_order order;
@@ -77,6 +82,12 @@ struct repair {
 	uint64_t attempts; /* attempts left to keep an earlier SL */
 	struct repair_tree tree;
 };
+
+/* Do pairs of a switch and a LID have SLs of their own? */
+static inline bool osr_repair_has_sls(const struct repair *repair)
+{
+	return repair->scheme == SCHEME_BY_SL || repair->scheme == SCHEME_BY_PORT;
+}
 
 static inline enum osr_status osr_repair_nomem(struct osr_diag *diag)
 {

@@ -40,7 +40,7 @@ static bool add_turn(struct forest *forest, uint32_t a, uint32_t b)
 		 turn = osr_turn(order->fabric, a, b), mark = order->n_log;
 	uint16_t lanes = forest->repair->inject[a];
 
-	if (!forest->repair->by_turn)
+	if (forest->repair->scheme != SCHEME_BY_TURN)
 		return osr_order_add(order, a, b, forest->lanes);
 	OSR_EACH_CHANNEL(o, fabric, s) {
 		uint32_t in = osr_turn(order->fabric, fabric->chan_rev[o], a);
@@ -235,7 +235,7 @@ enum osr_status osr_repair_mcast(struct repair *repair, struct osr_diag *diag)
 	uint32_t vl = repair->base->routing.mcast_vl, m = repair->fabric->n_channels,
 		 *parent = repair->routing.mcast_parent;
 	const uint32_t *last = repair->like_last ? repair->lately.routing.mcast_parent : NULL;
-	bool proven = repair->n_lanes && repair->routing.claims & OSR_CLAIM_MULTICAST;
+	bool proven = repair->scheme && repair->routing.claims & OSR_CLAIM_MULTICAST;
 	/*
 	 * By SL the lane of multicast; by port an SL that is on that lane everywhere, if one
 	 * exists.
@@ -243,9 +243,9 @@ enum osr_status osr_repair_mcast(struct repair *repair, struct osr_diag *diag)
 	uint16_t lanes = 0;
 	enum osr_status st = OSR_NOT_APPLICABLE;
 
-	if (proven && !repair->by_port)
-		lanes = (uint16_t)(1u << (repair->shared ? 0 : vl));
-	repair->routing.mcast_vl = repair->base->routing.sl2vl || !repair->by_turn
+	if (proven && repair->scheme != SCHEME_BY_PORT)
+		lanes = (uint16_t)(1u << (repair->scheme == SCHEME_ONE_LANE ? 0 : vl));
+	repair->routing.mcast_vl = repair->base->routing.sl2vl || repair->scheme != SCHEME_BY_TURN
 					   ? repair->base->routing.mcast_vl
 					   : 0;
 	if (!parent) {
