@@ -282,23 +282,96 @@ static enum osr_status hand_over(struct repair *repair, struct osr_diag *diag)
 
 /* ---- a repair -------------------------------------------------------------------------------- */
 
-enum osr_status osr_repair(const struct osr_job *job, bool spare, struct osr_diag *why)
+/*
+ * The tables of the last sweep and of the baseline, their order, the spanning tree, and the other
+ * entries that switches still hold.
+ */
+static enum osr_status repair_begin(struct repair *repair, struct osr_diag *why)
 {
+	const struct osr_job *job = repair->job;
+	const struct osr_result *last = repair->last;
+	const struct osr_request *req = &job->request;
+	enum osr_status st;
+
+	take_lanes(repair, &repair->base->routing,
+		   req->max_vls < OSR_MAX_VLS ? req->max_vls : OSR_MAX_VLS);
+	st = osr_repair_carry(repair, &last->fabric, &last->routing, job->scratch, &repair->lately,
+			      why);
+	if (!st)
+		st = osr_repair_alloc(repair, why);
+	if (!st)
+		st = osr_repair_tables(repair, job->arena, why);
+	if (!st && repair->scheme)
+		st = osr_repair_order(repair, why);
+	if (!st)
+		st = osr_repair_mcast(repair, why);
+	if (st)
+		return st;
+	osr_repair_add_last(repair);
+	osr_repair_loads(repair);
+	return OSR_OK;
+}
+
+/* LID by LID; the LIDs that found no path in an earlier attempt come first. */
+static enum osr_status repair_trees(struct repair *repair, struct osr_diag *why)
+{
+	enum osr_status st = OSR_OK;
+
+	for (unsigned first = 0; first < 2; first++)
+		OSR_EACH_DEST(d, repair->fabric) {
+			bool is_first = repair->front[d];
+
+			if (is_first == (first == 0))
+				st = osr_repair_cut(repair, d, why);
+			if (st)
+				return st;
+		}
+	return OSR_OK;
+}
+
+/* job->routing, or nothing is left of the attempt, but for repair->again and repair->front. */
+static enum osr_status repair_attempt(struct repair *repair, struct osr_diag *why)
+{
+	const struct osr_job *job = repair->job;
 	struct osr_arena_mark scratch = osr_arena_mark(job->scratch),
 			      arena = osr_arena_mark(job->arena);
+	enum osr_status st = repair_begin(repair, why);
+
+	if (!st)
+		st = repair_trees(repair, why);
+	if (!st)
+		st = osr_repair_balance(repair, why);
+	if (!st)
+		st = hand_over(repair, why);
+	osr_arena_reset(job->scratch, scratch);
+	if (st)
+		osr_arena_reset(job->arena, arena);
+	return st;
+}
+
+/* Could tables on one lane, or lanes by turn, use more lanes by turn than they do? */
+static bool has_spare_turns(const struct osr_job *job, const struct osr_routing *base)
+{
+	const struct osr_request *req = &job->request;
+
+	return (osr_repair_is_by_turn(base) || (!base->sl && !base->sl2vl)) && base->rank &&
+	       (base->mcast_parent || !req->multicast) &&
+	       spare_lanes(job->fabric, base, req->max_vls) > base->n_vls;
+}
+
+enum osr_status osr_repair(const struct osr_job *job, bool spare, struct osr_diag *why)
+{
+	struct osr_arena_mark scratch = osr_arena_mark(job->scratch);
 	const struct osr_result *last = job->previous, *base = baseline_of(last);
 	const struct osr_routing *routing = &base->routing;
-	const struct osr_request *req = &job->request;
-	bool by_sl = routing->sl && !(routing->claims & OSR_CLAIM_ANY_SL), like_last = base != last,
-	     over, by_turn, in_use;
+	bool like_last = base != last, by_sl, by_turn, in_use;
 	enum osr_status st = repairable(job, why);
 	uint8_t *front;
 
 	if (st)
 		return st;
-	by_turn = (osr_repair_is_by_turn(routing) || (!routing->sl && !routing->sl2vl)) &&
-		  routing->rank && (routing->mcast_parent || !req->multicast) &&
-		  spare_lanes(job->fabric, routing, req->max_vls) > routing->n_vls;
+	by_sl = routing->sl && !(routing->claims & OSR_CLAIM_ANY_SL);
+	by_turn = has_spare_turns(job, routing);
 	/*
 	 * Lanes that came into use stay, so that SL2VL tables do not change when something returns.
 	 */
@@ -307,15 +380,16 @@ enum osr_status osr_repair(const struct osr_job *job, bool spare, struct osr_dia
 	if (spare && (in_use || !routing->rank || !(by_sl || by_turn)))
 		return osr_fail(why, OSR_NOT_APPLICABLE, "there is no lane to spare");
 	st = spare ? OSR_NOT_APPLICABLE : repair_again(job, why);
+	if (st != OSR_NOT_APPLICABLE)
+		return st;
 	front = osr_calloc(job->scratch, job->fabric->n_dests, 1);
-	over = st != OSR_NOT_APPLICABLE || !front;
-	st = front ? st : osr_repair_nomem(why);
+	if (!front)
+		return osr_repair_nomem(why);
 	/*
 	 * A tree that finds no way because others were first is the first in the next attempt; the
 	 * last one forgets the last sweep.
 	 */
-	for (unsigned tries = 1; !over; tries++) {
-		struct osr_arena_mark mark = osr_arena_mark(job->scratch);
+	for (unsigned tries = 1; tries <= MAX_TRIES; tries++) {
 		struct repair repair = { .job = job,
 					 .fabric = job->fabric,
 					 .base = base,
@@ -325,33 +399,9 @@ enum osr_status osr_repair(const struct osr_job *job, bool spare, struct osr_dia
 					 .front = front,
 					 .attempts = UINT64_MAX };
 
-		take_lanes(&repair, routing,
-			   req->max_vls < OSR_MAX_VLS ? req->max_vls : OSR_MAX_VLS);
-		/*
-		 * The tables of the last sweep and of the baseline, their order, and the other
-		 * entries that switches still hold.
-		 */
-		if (!(st = osr_repair_carry(&repair, &last->fabric, &last->routing, job->scratch,
-					    &repair.lately, why)) &&
-		    !(st = osr_repair_alloc(&repair, why)) &&
-		    !(st = osr_repair_tables(&repair, job->arena, why)) &&
-		    !(st = repair.scheme ? osr_repair_order(&repair, why) : OSR_OK) &&
-		    !(st = osr_repair_mcast(&repair, why))) {
-			osr_repair_add_last(&repair);
-			osr_repair_loads(&repair);
-		}
-		/* LID by LID; the LIDs that found no path in an earlier attempt come first. */
-		for (unsigned first = 1; first + 1; first--)
-			for (uint32_t d = 0; !st && d < repair.fabric->n_dests; d++)
-				if (!front[d] == !first)
-					st = osr_repair_cut(&repair, d, why);
-		if (!st && !(st = osr_repair_balance(&repair, why)))
-			st = hand_over(&repair, why);
-		osr_arena_reset(job->scratch, mark);
-		if (st)
-			osr_arena_reset(job->arena, arena);
-		over = st != OSR_NOT_APPLICABLE || tries == MAX_TRIES ||
-		       !(repair.again || like_last);
+		st = repair_attempt(&repair, why);
+		if (st != OSR_NOT_APPLICABLE || !(repair.again || like_last))
+			break;
 		like_last &= repair.again && tries + 1 < MAX_TRIES;
 	}
 	osr_arena_reset(job->scratch, scratch);
