@@ -2,6 +2,9 @@
 /*
  * angara - tori and meshes, whole or damaged.
  *
+ * With paths = graph routes keep to the paper's routing graph (src/core/lanes/graph.c). By default
+ * the best tables are taken, whatever their paths:
+ *
  * A whole grid with even hosts is routed in dimension order on two lanes by SL, minimal and without
  * longer routes (dor.c). The core repairs later failures, within that order of channels and on the
  * service levels of the pairs (osr_sweep()). A grid that is damaged when it is first routed, has
@@ -12,13 +15,18 @@
 #include <osmroutes/bound.h>
 #include <osmroutes/check.h>
 #include <osmroutes/engine.h>
+#include <osmroutes/lanes.h>
 #include <osmroutes/product.h>
 #include <osmroutes/spf.h>
 #include <osmroutes/sweep.h>
 
-enum { DETOURS, STABLE, REBALANCE };
+enum { PATHS, DETOURS, STABLE, REBALANCE };
+enum { PATHS_ANY, PATHS_GRAPH };
 
 static const struct osr_param params[] = {
+	[PATHS] = { "paths", OSR_PARAM_ENUM, "any", 0, 0, "any|graph",
+		    "graph: by direction order with first and last steps, in the paper's routing "
+		    "graph; any: the best of it, dimension order and shortest paths" },
 	[DETOURS] = { "detours", OSR_PARAM_BOOL, "yes", 0, 0, NULL,
 		      "with too few virtual lanes, or where too much is missing, route some pairs "
 		      "over longer paths instead of giving up" },
@@ -77,6 +85,43 @@ static enum osr_status make_offer(const struct osr_job *job, const struct settin
 	return st;
 }
 
+/* Tables within the routing graph; without a result, why not. */
+static enum osr_status route_graph(const struct osr_job *job, struct offer *offer,
+				   struct osr_diag *diag)
+{
+	const struct osr_lanes_options opt = { .spf = { .max_rounds = OSR_SPF_ROUNDS } };
+	struct osr_arena_mark mark = osr_arena_mark(job->scratch);
+	struct osr_routing *routing = &offer->routing;
+	struct osr_verdict verdict;
+	struct osr_spf spf;
+	struct osr_lanes_job lanes = { .spf = &spf,
+				       .req = &job->request,
+				       .opt = &opt,
+				       .scratch = job->scratch,
+				       .result = job->arena,
+				       .routing = routing,
+				       .diag = diag };
+	enum osr_status st = osr_routing_init(routing, job->fabric, job->arena, diag);
+
+	if (!st)
+		st = osr_spf_init(&spf, job->fabric, routing, &opt.spf, job->scratch, diag);
+	if (!st)
+		st = osr_graph_route(&lanes);
+	if (!st && routing->n_longer && !job->values->num[DETOURS])
+		st = osr_fail(diag, OSR_NO_VL,
+			      "%u routes of the routing graph are no shortest paths",
+			      routing->n_longer);
+	if (!st) {
+		osr_spf_finish(&spf);
+		routing->claims |= routing->n_longer ? 0 : OSR_CLAIM_MINIMAL;
+		st = osr_check(job->fabric, routing, job->scratch, &verdict, diag);
+	}
+	osr_arena_reset(job->scratch, mark);
+	offer->load = st ? 0 : (uint64_t)(verdict.efi_per_capacity + 0.5);
+	routing->engine = "angara";
+	return st;
+}
+
 /* The load, and the missing cables. */
 static uint64_t price(const struct offer *offer)
 {
@@ -97,9 +142,9 @@ static bool angara_is_even(const struct osr_fabric *fabric)
 
 /*
  * By SL with no longer route, which on a whole grid is dimension order; with both ways of every
- * pair on one lane, so that replies are safe; or as dfsssp has them: the best of these. Dimension
- * order loads the rows and columns of many hosts: it stays where shortest paths by load carry as
- * much.
+ * pair on one lane, so that replies are safe; as dfsssp has them; or in the routing graph: the best
+ * of these. Dimension order loads the rows and columns of many hosts: it stays where shortest paths
+ * by load carry as much.
  */
 static enum osr_status route_grid(const struct osr_job *job, bool whole, struct offer *best)
 {
@@ -113,13 +158,15 @@ static enum osr_status route_grid(const struct osr_job *job, bool whole, struct 
 	/* Where any SL stays safe only the last is wanted. */
 	uint32_t from = job->request.keep_any_sl && job->values->num[DETOURS] ? 2 : 0;
 	uint64_t least;
-	enum osr_status first = OSR_OK;
+	bool enough = false;
+	struct osr_diag why = { "" };
+	struct offer offer;
+	enum osr_status first = OSR_OK, st;
 
 	for (uint32_t k = from; k < 3; k++) {
-		struct osr_diag why = { "" };
-		struct offer offer;
-		enum osr_status st;
-
+		if (enough)
+			break;
+		why.text[0] = 0;
 		if ((k == 1 && large) || (k == 2 && !job->values->num[DETOURS]))
 			continue;
 		st = make_offer(job, settings[k], &offer, k > from ? &why : job->diag);
@@ -131,13 +178,18 @@ static enum osr_status route_grid(const struct osr_job *job, bool whole, struct 
 		if (st || k || !whole || strcmp(offer.routing.strategy, "dimension order") != 0)
 			continue;
 		/* Where no other tables can be worth it, they are not asked for. */
-		if (angara_is_even(job->fabric))
-			break;
-		st = osr_bound_cut(job->fabric, job->scratch, &least, job->diag);
+		enough = angara_is_even(job->fabric);
+		st = enough ? OSR_OK : osr_bound_cut(job->fabric, job->scratch, &least, job->diag);
 		if (st)
 			return st;
-		if (offer.load * 100 <= least * REPLIES_PAY)
-			break;
+		enough |= offer.load * 100 <= least * REPLIES_PAY;
+	}
+	if (!enough && !large && !from) {
+		st = route_graph(job, &offer, &why);
+		if (st == OSR_NOMEM)
+			return osr_fail(job->diag, st, "%s", why.text);
+		if (!st && (!best->load || price(&offer) < price(best)))
+			*best = offer;
 	}
 	return best->load ? OSR_OK : first;
 }
@@ -189,7 +241,9 @@ static enum osr_status angara_route(const struct osr_job *job)
 	bool whole = false;
 	enum osr_status st = find_grid(job, &notes, &whole);
 
-	if (!st)
+	if (!st && job->values->num[PATHS] == PATHS_GRAPH)
+		st = route_graph(job, &best, job->diag);
+	else if (!st)
 		st = route_grid(job, whole, &best);
 	if (st)
 		return st;

@@ -126,6 +126,13 @@ enum osr_status osr_lanes_assign(struct osr_lanes_job *job);
 enum osr_status osr_lanes_route(struct osr_lanes_job *job);
 
 /*
+ * Routes in the routing graph of a torus or mesh (src/core/lanes/graph.c), from nothing: lanes by
+ * SL and output port, multicast on a VL of its own. OSR_NOT_APPLICABLE with a sentence where the
+ * graph does not lead from every switch to every LID, OSR_NO_VL where multicast has the only VL.
+ */
+enum osr_status osr_graph_route(struct osr_lanes_job *job);
+
+/*
  * Only asks whether everything fits one layer (*fits), as it does in trees; for minimal routes
  * only, as osr_spf_route() leaves them, because trees are walked by distance; then the claims are
  * DEADLOCK_FREE, REVERSIBLE, ANY_SL and MULTICAST. Otherwise routing keeps no claim, rank or SL,

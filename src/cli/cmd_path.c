@@ -6,6 +6,7 @@
  */
 
 #include <osmroutes/each.h>
+#include <osmroutes/grid.h>
 
 #include "cli/cli.h"
 #include "cli/input.h"
@@ -45,11 +46,17 @@ static const struct out_field path_fields[] = {
 };
 
 static const struct out_field hop_fields[] = {
-	{ "lid", "LID", OUT_COUNT },  { "hop", "hop", OUT_COUNT },
-	{ "node", "node", OUT_TEXT }, { "guid", NULL, OUT_GUID },
-	{ "in", "in", OUT_COUNT },    { "out", "out", OUT_COUNT },
-	{ "vl", "VL", OUT_COUNT },    { "to", "to", OUT_TEXT },
-	{ "from", NULL, OUT_TEXT },   { 0 },
+	{ "lid", "LID", OUT_COUNT },
+	{ "hop", "hop", OUT_COUNT },
+	{ "node", "node", OUT_TEXT },
+	{ "guid", NULL, OUT_GUID },
+	{ "in", "in", OUT_COUNT },
+	{ "out", "out", OUT_COUNT },
+	{ "vl", "VL", OUT_COUNT },
+	{ "step", "step", OUT_TEXT },
+	{ "to", "to", OUT_TEXT },
+	{ "from", NULL, OUT_TEXT },
+	{ 0 },
 };
 
 static const struct out_field direction_fields[] = {
@@ -183,13 +190,45 @@ struct walk {
 	struct cli_run *run;
 	const char *from;
 	uint32_t dest, n_hops;
+	/* Of a torus or mesh; NULL elsewhere: */
+	const struct osr_grid *grid;
+	uint8_t *dir; /* [n_switches] by which the route goes */
+	uint32_t n_dirs, n_said;
+	enum osr_grid_rule rule;
 };
+
+static void collect_dir(void *ctx, const struct hop *hop)
+{
+	struct walk *walk = ctx;
+
+	if (hop->channel != OSR_NONE && walk->n_dirs < walk->run->in.fabric.n_switches)
+		walk->dir[walk->n_dirs++] = walk->grid->dir[hop->channel];
+}
+
+/* "+X", or "-Y last": the last step, which breaks the order of directions. */
+static const char *step_text(struct walk *walk, const struct hop *hop, char buf[16])
+{
+	static const char axes[] = "XYZKABCDEFGHIJL";
+	uint32_t i = walk->n_said, dir;
+	bool first, last;
+
+	if (!walk->grid || hop->channel == OSR_NONE)
+		return NULL;
+	walk->n_said++;
+	first = !i && (walk->rule == OSR_GRID_FIRST_STEP || walk->rule == OSR_GRID_BOTH_STEPS);
+	last = i + 1 == walk->n_dirs &&
+	       (walk->rule == OSR_GRID_LAST_STEP || walk->rule == OSR_GRID_BOTH_STEPS);
+	dir = walk->grid->dir[hop->channel];
+	snprintf(buf, 16, "%c%c%s%s", dir < walk->grid->n_dims ? '+' : '-',
+		 axes[osr_grid_dim(walk->grid, dir)], first ? " first" : "", last ? " last" : "");
+	return buf;
+}
 
 static void say_hop(void *ctx, const struct hop *hop)
 {
 	struct walk *walk = ctx;
 	const struct osr_fabric *fabric = &walk->run->in.fabric;
-	char name[32], to[32];
+	char name[32], to[32], step[16];
 	const char *next = NULL;
 
 	if (hop->channel != OSR_NONE)
@@ -200,7 +239,8 @@ static void say_hop(void *ctx, const struct hop *hop)
 	OUT_ADD(&walk->run->out, "hops", fabric->dest_lid[walk->dest], walk->n_hops++,
 		osr_switch_name(fabric, hop->sw, name), fabric->sw_guid[hop->sw], hop->in,
 		hop->out == OSR_NO_PATH ? OUT_NO_COUNT : hop->out,
-		hop->vl == OSR_VL_UNSET ? OUT_NO_COUNT : hop->vl, next, walk->from);
+		hop->vl == OSR_VL_UNSET ? OUT_NO_COUNT : hop->vl, step_text(walk, hop, step), next,
+		walk->from);
 }
 
 /* False: it does not arrive. */
@@ -208,6 +248,8 @@ static bool say_path(struct cli_run *run, uint32_t from, uint32_t dest)
 {
 	const struct osr_fabric *fabric = &run->in.fabric;
 	struct walk walk = { .run = run, .dest = dest };
+	struct osr_grid grid;
+	struct osr_diag why;
 	const struct osr_generation *gen = &run->tables.gen;
 	uint8_t sl = sl_of(run, from, dest), vl = OSR_VL_UNSET;
 	char name[32], to[32];
@@ -223,8 +265,14 @@ static bool say_path(struct cli_run *run, uint32_t from, uint32_t dest)
 	if (is_host)
 		OUT_ADD(&run->out, "hops", fabric->dest_lid[dest], walk.n_hops++, walk.from,
 			fabric->term_guid[from], OUT_NO_COUNT, OUT_NO_COUNT,
-			vl == OSR_VL_UNSET ? OUT_NO_COUNT : vl,
+			vl == OSR_VL_UNSET ? OUT_NO_COUNT : vl, OUT_NO_TEXT,
 			osr_switch_name(fabric, fabric->term_switch[from], to), walk.from);
+	walk.dir = osr_alloc(&run->scratch, fabric->n_switches, 1);
+	if (walk.dir && !osr_grid_find(fabric, &run->scratch, &grid, &why)) {
+		walk.grid = &grid;
+		follow(run, from, dest, sl, collect_dir, &walk);
+		walk.rule = osr_grid_judge(&grid, walk.dir, walk.n_dirs);
+	}
 	end = follow(run, from, dest, sl, say_hop, &walk);
 	OUT_ADD(&run->out, "paths", walk.from,
 		osr_terminal_name(fabric, fabric->dest_term[dest], to), fabric->dest_lid[dest],

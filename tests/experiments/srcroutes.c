@@ -381,10 +381,18 @@ struct picks {
 
 static void take(struct picks *picks, uint32_t pair, const uint32_t *channel)
 {
-	picks->route[pair] =
-		header_of(&picks->srcroutes->torus, channel, picks->srcroutes->hops[pair]);
-	for (uint32_t h = 0; h < picks->srcroutes->hops[pair]; h++)
-		picks->load[channel[h]]++;
+	struct srcroutes *srcroutes = picks->srcroutes;
+	uint32_t n = srcroutes->torus.n_nodes, amount = 1;
+
+	if (srcroutes->hosts)
+		amount = srcroutes->hosts[pair / n] * srcroutes->hosts[pair % n];
+	picks->route[pair] = header_of(&srcroutes->torus, channel, srcroutes->hops[pair]);
+	for (uint32_t h = 0; h < srcroutes->hops[pair]; h++) {
+		uint32_t *load = &picks->load[channel[h]];
+
+		*load += amount;
+		srcroutes->max_load = *load > srcroutes->max_load ? *load : srcroutes->max_load;
+	}
 }
 
 static int ascending(const void *x, const void *y)
@@ -581,7 +589,7 @@ void srcroutes_route(struct srcroutes *srcroutes, enum srcroutes_algorithm algor
 
 	picks.load = room(srcroutes, (size_t)srcroutes->torus.n_nodes * srcroutes->torus.n_dirs,
 			  sizeof(*picks.load));
-	srcroutes->n_sssp_calls = 0;
+	srcroutes->n_sssp_calls = srcroutes->max_load = 0;
 	if (algorithm == SRCROUTES_BFS)
 		bfs(&picks);
 	else

@@ -114,7 +114,10 @@ struct srcroutes {
 	uint32_t *channel; /* hops[p] of each choice, one choice after the other */
 	uint32_t n_unique; /* pairs with a single one */
 
+	/* [n_nodes] a route counts once for each of them at both its ends. NULL: one everywhere. */
+	const uint32_t *hosts;
 	uint32_t n_sssp_calls; /* of BUILD_SSSP by the last srcroutes_route() */
+	uint32_t max_load;     /* of its routes */
 };
 
 /* False for 0 or more than 6 dimensions, a side below 2 or above 255, more than 4,096 nodes. */
