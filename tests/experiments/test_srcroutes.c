@@ -270,6 +270,247 @@ static void desmos(void **state)
 	}
 }
 
+/* ---- the algorithms once more ---------------------------------------------------------------- */
+
+struct again {
+	const struct trial *trial;
+	uint32_t *load; /* [channels] */
+};
+
+/* The route of a pair goes over these channels; its load is counted. */
+static void expect_route(struct again *again, uint32_t pair, const uint32_t *channel)
+{
+	const struct srcroutes *srcroutes = &again->trial->srcroutes;
+	struct srcroute found = again->trial->route[pair];
+	uint32_t nd = srcroutes->torus.n_dirs, n = srcroutes->torus.n_dims, h = 0,
+		 hops = srcroutes->hops[pair];
+
+	for (uint32_t k = 0; k < hops; k++)
+		again->load[channel[k]]++;
+	if (found.first != NO_DIR)
+		assert_int_equal(channel[h++] % nd, found.first);
+	for (uint32_t dir = 0; dir < nd; dir++) {
+		bool bit = (dir < n ? found.plus : found.minus) >> dir % n & 1;
+
+		if (bit && channel[h] % nd != dir)
+			fail_msg("seed %u: pair %u goes another way", again->trial->seed, pair);
+		while (bit && h < hops - (found.last != NO_DIR) && channel[h] % nd == dir)
+			h++;
+	}
+	if (found.last != NO_DIR)
+		assert_int_equal(channel[h++] % nd, found.last);
+	assert_int_equal(h, hops);
+}
+
+/* The vertex behind a step of the routing graph, or NO_NODE. */
+static uint32_t behind(const struct srcroutes *srcroutes, uint32_t v, struct srcroutes_step step)
+{
+	uint32_t node = v / srcroutes->n_states, nd = srcroutes->torus.n_dirs,
+		 last = srcroutes->last[v % srcroutes->n_states];
+
+	if (step.dir == NO_DIR)
+		return node * srcroutes->n_states + step.to;
+	if (srcroutes->torus.next[node * nd + step.dir] == NO_NODE ||
+	    (step.turn && !(srcroutes->after[node * nd + last] >> step.dir & 1)))
+		return NO_NODE;
+	return srcroutes->torus.next[node * nd + step.dir] * srcroutes->n_states + step.to;
+}
+
+static uint32_t lightest_edge(const struct again *again, uint32_t v)
+{
+	const struct srcroutes *srcroutes = &again->trial->srcroutes;
+	uint32_t state = v % srcroutes->n_states, least = UINT32_MAX;
+
+	for (uint32_t k = srcroutes->step_row[state]; k < srcroutes->step_row[state + 1]; k++) {
+		struct srcroutes_step step = srcroutes->step[k];
+		uint32_t c = v / srcroutes->n_states * srcroutes->torus.n_dirs + step.dir;
+
+		if (step.dir != NO_DIR && behind(srcroutes, v, step) != NO_NODE &&
+		    again->load[c] < least)
+			least = again->load[c];
+	}
+	return least == UINT32_MAX ? 0 : least;
+}
+
+/*
+ * Algorithm 2 from a source: of each level the vertex with the lightest edge comes next, of several
+ * the one that was found first; it takes what nobody has taken.
+ */
+static void expect_tree(struct again *again, uint32_t source)
+{
+	const struct srcroutes *srcroutes = &again->trial->srcroutes;
+	uint32_t n = srcroutes->torus.n_nodes, n_vertices = n * srcroutes->n_states,
+		 nd = srcroutes->torus.n_dirs;
+	uint32_t *parent = malloc(n_vertices * sizeof(*parent)),
+		 *found = malloc(n_vertices * sizeof(*found)),
+		 *weight = malloc(n_vertices * sizeof(*weight)), from = 0, to = 1, end, best;
+	bool *done = calloc(n_vertices, sizeof(*done));
+
+	memset(parent, 0xff, n_vertices * sizeof(*parent));
+	found[0] = source * srcroutes->n_states;
+	for (; from < to; from = end) {
+		for (uint32_t i = from; i < to; i++)
+			weight[found[i]] = lightest_edge(again, found[i]);
+		for (end = to; true;) {
+			best = NO_NODE;
+			for (uint32_t i = from; i < end; i++)
+				if (!done[found[i]] &&
+				    (best == NO_NODE || weight[found[i]] < weight[best]))
+					best = found[i];
+			if (best == NO_NODE)
+				break;
+			done[best] = true;
+			for (uint32_t k = srcroutes->step_row[best % srcroutes->n_states];
+			     k < srcroutes->step_row[best % srcroutes->n_states + 1]; k++) {
+				uint32_t v = behind(srcroutes, best, srcroutes->step[k]);
+
+				if (v == NO_NODE || parent[v] != NO_NODE)
+					continue;
+				parent[v] = best;
+				found[to++] = v;
+			}
+		}
+	}
+	for (uint32_t j = 0; j < n; j++) {
+		uint32_t path[64], h = srcroutes->hops[source * n + j];
+
+		for (uint32_t v = parent[(j + 1) * srcroutes->n_states - 1]; j != source;
+		     v = parent[v]) {
+			if (parent[v] == NO_NODE)
+				break;
+			path[--h] = parent[v] / srcroutes->n_states * nd +
+				    srcroutes->last[v % srcroutes->n_states];
+		}
+		if (j != source)
+			expect_route(again, source * n + j, path);
+	}
+	free(parent);
+	free(found);
+	free(weight);
+	free(done);
+}
+
+/* Algorithm 1: each source is the farthest from the one before that is left. */
+static void algorithms_1_and_2_by_definition(void **state)
+{
+	for (unsigned seed = 0; seed < N_RANDOM; seed += 4) {
+		struct trial *trial = draw(seed);
+		uint32_t n = trial->srcroutes.torus.n_nodes, source = 0;
+		struct again again = { trial,
+				       calloc((size_t)n * trial->srcroutes.torus.n_dirs, 4) };
+		bool *done = calloc(n, sizeof(*done));
+
+		srcroutes_route(&trial->srcroutes, SRCROUTES_BFS, trial->route);
+		for (uint32_t left = n; left; left--) {
+			uint32_t far = NO_NODE;
+
+			expect_tree(&again, source);
+			done[source] = true;
+			for (uint32_t j = n; j-- > 0;)
+				if (!done[j] && (far == NO_NODE ||
+						 trial->srcroutes.hops[source * n + j] >=
+							 trial->srcroutes.hops[source * n + far]))
+					far = j;
+			source = far;
+		}
+		free(done);
+		free(again.load);
+		drop(trial);
+	}
+}
+
+static uint32_t n_turns(const struct srcroutes *srcroutes, uint32_t pair)
+{
+	const uint32_t *channel = srcroutes_channels(srcroutes, pair, 0);
+	uint32_t n = 0, nd = srcroutes->torus.n_dirs;
+
+	for (uint32_t h = 1; h < srcroutes->hops[pair]; h++)
+		n += channel[h] % nd != channel[h - 1] % nd;
+	return n;
+}
+
+/* A shortest path of least load; the first of several. */
+static const uint32_t *lightest_path(const struct again *again, uint32_t pair)
+{
+	const struct srcroutes *srcroutes = &again->trial->srcroutes;
+	const uint32_t *best = NULL;
+	uint32_t least = UINT32_MAX;
+
+	for (uint32_t k = 0; k < srcroutes_n_choices(srcroutes, pair); k++) {
+		const uint32_t *channel = srcroutes_channels(srcroutes, pair, k);
+		uint32_t sum = 0;
+
+		for (uint32_t h = 0; h < srcroutes->hops[pair]; h++)
+			sum += again->load[channel[h]];
+		best = sum < least ? channel : best;
+		least = sum < least ? sum : least;
+	}
+	return best;
+}
+
+/*
+ * Lines 12 to 17 for one source, of pairs with so many turns and hops: paths under the loads so far;
+ * those that share no channel with an earlier one of the batch are taken, the others wait.
+ */
+static unsigned expect_batches(struct again *again, uint32_t source, uint32_t turns, uint32_t hops)
+{
+	const struct srcroutes *srcroutes = &again->trial->srcroutes;
+	uint32_t n = srcroutes->torus.n_nodes, n_left = 0, pair[4096];
+	unsigned n_calls = 0;
+
+	for (uint32_t p = source * n; p < (source + 1) * n; p++)
+		if (srcroutes_n_choices(srcroutes, p) > 1 && srcroutes->hops[p] == hops &&
+		    n_turns(srcroutes, p) == turns)
+			pair[n_left++] = p;
+	while (n_left) {
+		const uint32_t *path[4096];
+		uint32_t n_waiting = 0, n_batch = 0;
+
+		for (uint32_t i = 0; i < n_left; i++)
+			path[i] = lightest_path(again, pair[i]);
+		for (uint32_t i = 0; i < n_left; i++) {
+			bool crosses = false;
+
+			for (uint32_t k = 0; k < n_batch * hops * hops; k++)
+				crosses |=
+					path[k / hops / hops][k / hops % hops] == path[i][k % hops];
+			if (crosses) {
+				pair[n_waiting++] = pair[i];
+				continue;
+			}
+			expect_route(again, pair[i], path[i]);
+			path[n_batch++] = path[i];
+		}
+		n_left = n_waiting;
+		n_calls++;
+	}
+	return n_calls;
+}
+
+/* Algorithm 3: unique routes, then pairs by turns, hops and source, in batches. */
+static void algorithm_3_by_definition(void **state)
+{
+	for (unsigned seed = 0; seed < N_RANDOM; seed += 4) {
+		struct trial *trial = draw(seed);
+		const struct srcroutes *srcroutes = &trial->srcroutes;
+		uint32_t n = srcroutes->torus.n_nodes;
+		struct again again = { trial, calloc((size_t)n * srcroutes->torus.n_dirs, 4) };
+		unsigned n_calls = 0;
+
+		srcroutes_route(&trial->srcroutes, SRCROUTES_SSSP, trial->route);
+		for (uint32_t p = 0; p < n * n; p++)
+			if (srcroutes_n_choices(srcroutes, p) == 1)
+				expect_route(&again, p, srcroutes_channels(srcroutes, p, 0));
+		for (uint32_t turns = 0; turns < 10; turns++)
+			for (uint32_t hops = 1; hops < 12; hops++)
+				for (uint32_t source = 0; source < n; source++)
+					n_calls += expect_batches(&again, source, turns, hops);
+		assert_int_equal(n_calls, srcroutes->n_sssp_calls);
+		free(again.load);
+		drop(trial);
+	}
+}
+
 /* ---- the judge ------------------------------------------------------------------------------ */
 
 static void the_judge_refuses(void **state)
@@ -329,5 +570,6 @@ static void bad_input_is_refused(void **state)
 }
 
 TEST_PROGRAM(turns_are_certified_and_all_that_theorem_2_gives, choices_are_all_legal_rows_of_hops,
-	     the_graph_is_as_large_as_the_paper_says, all_algorithms_are_legal, desmos,
-	     the_judge_refuses, bad_input_is_refused)
+	     the_graph_is_as_large_as_the_paper_says, all_algorithms_are_legal,
+	     algorithms_1_and_2_by_definition, algorithm_3_by_definition, desmos, the_judge_refuses,
+	     bad_input_is_refused)
