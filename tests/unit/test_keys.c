@@ -338,6 +338,61 @@ static void add_load(const struct osr_key_routes *routes, uint32_t *load)
 }
 
 /*
+ * One flow under random loads of others. By criterion (a) of section II-B the largest load of its
+ * links decides, by (b) the variance over links: with one flow more on two of them, the sum of the
+ * two. The load of the middle switch on other cables decides between equals, and what flows upwards
+ * counts as what flows down.
+ */
+static void test_least_loaded_way(void **state)
+{
+	static struct tree tree;
+	struct osr_pair pair;
+	uint32_t *load, n_by_up = 0, n_by_plane = 0;
+	uint64_t random = 7;
+
+	grow(&tree, "4,4", "1,4", "1,1", 0, 0, 1);
+	load = osr_calloc(&tree.arena, tree.fabric.n_channels, sizeof(*load));
+	pair = (struct osr_pair){ tree.host[0], tree.host[4] };
+	for (unsigned i = 0; i < 200; i++) {
+		uint32_t best = OSR_NONE, lightest_down = OSR_NONE, lightest_plane = OSR_NONE,
+			 leaf = tree.fabric.term_switch[pair.from],
+			 to = tree.fabric.term_switch[pair.to];
+		uint64_t least = UINT64_MAX, least_down = UINT64_MAX, least_plane = UINT64_MAX;
+		struct made made;
+
+		for (uint32_t c = 0; c < tree.fabric.n_channels; c++)
+			load[c] = (uint32_t)(test_random(&random) % 4);
+		for (uint32_t c = tree.fabric.chan_row[leaf]; c < tree.fabric.chan_row[leaf + 1];
+		     c++) {
+			uint32_t spine = tree.fabric.chan_dst[c], up = load[c], down = 0;
+			uint64_t plane = 0, cost;
+
+			for (uint32_t o = tree.fabric.chan_row[spine];
+			     o < tree.fabric.chan_row[spine + 1]; o++) {
+				plane += load[o] + load[tree.fabric.chan_rev[o]];
+				down = tree.fabric.chan_dst[o] == to ? load[o] : down;
+			}
+			cost = (uint64_t)(up > down ? up : down) << 40 |
+			       (uint64_t)(up + down) << 20 | plane;
+			best = cost < least ? c : best;
+			least = cost < least ? cost : least;
+			lightest_down = down < least_down ? c : lightest_down;
+			least_down = down < least_down ? down : least_down;
+			lightest_plane = plane < least_plane ? c : lightest_plane;
+			least_plane = plane < least_plane ? plane : least_plane;
+		}
+		route(&tree, &pair, 1, load, OSR_KEY_FINE, &made);
+		assert_true(made.routes.link[0] == best || made.routes.link[1] == best);
+		n_by_up += lightest_down != best;
+		n_by_plane += lightest_plane != best;
+		drop(&made);
+	}
+	/* Other readings would have chosen otherwise. */
+	assert_true(n_by_up > 50 && n_by_plane > 50);
+	osr_arena_free(&tree.arena);
+}
+
+/*
  * Two applications with one flow each, from one leaf: NRK sends the second another way (figure 2).
  */
 static void test_second_application(void **state)
@@ -606,5 +661,5 @@ static void test_small_cases(void **state)
 	assert_int_equal(n_least, n);
 }
 
-TEST_PROGRAM(test_contention_free, test_near_the_bound, test_collectives, test_second_application,
-	     test_ark_spreads, test_bad_input, test_small_cases)
+TEST_PROGRAM(test_contention_free, test_near_the_bound, test_collectives, test_least_loaded_way,
+	     test_second_application, test_ark_spreads, test_bad_input, test_small_cases)
