@@ -254,6 +254,48 @@ static void test_theorems(void **state)
 	assert_true(all.n > 50);
 }
 
+/*
+ * Equation (1) deals the hosts behind a switch over the parallel cables to it, from every switch
+ * above, whether or not a host's own way passes there (port 0 of any switch sends, too).
+ */
+static void test_parallel_cables(void **state)
+{
+	static const char *const trees[] = { "m=6,8 w=1,3 p=1,2", "m=6,6,12 w=1,6,3 p=1,1,2",
+					     "m=12,12 w=1,6 p=1,2", "m=6,6,4 w=1,2,6 p=1,3,1" };
+
+	for (uint32_t k = 0; k < 4; k++) {
+		struct osr_net net = { 0 };
+		struct routed routed;
+		uint32_t *hosts, n_parallel = 0;
+
+		make_net(trees[k], k % 2, &net);
+		route_net(&net, -1, &routed);
+		hosts = calloc(routed.fabric.n_channels, sizeof(*hosts));
+		for (uint32_t v = 0; v < routed.fabric.n_switches; v++)
+			for (uint32_t i = 0; i < routed.pgft.n_order; i++) {
+				uint32_t c = osr_port_channel(
+					&routed.fabric, v,
+					osr_lft(&routed.routing, v, dest_of(&routed, i)));
+
+				if (c != OSR_NONE)
+					hosts[c]++;
+			}
+		for (uint32_t c = 0; c < routed.fabric.n_channels; c++)
+			for (uint32_t e = 0; e < routed.fabric.n_channels; e++) {
+				if (e == c ||
+				    routed.fabric.chan_src[c] != routed.fabric.chan_src[e] ||
+				    routed.fabric.chan_dst[c] != routed.fabric.chan_dst[e])
+					continue;
+				assert_int_equal(hosts[c], hosts[e]);
+				n_parallel++;
+			}
+		assert_true(n_parallel > 0);
+		free(hosts);
+		drop(&routed);
+		osr_net_free(&net);
+	}
+}
+
 static void break_tree(uint32_t i)
 {
 	static const char *const trees[] = { "m=6,8 w=1,3 p=1,2",
@@ -461,4 +503,4 @@ static void test_deaths(void **state)
 	}
 }
 
-TEST_PROGRAM(test_theorems, test_broken, test_faults, test_deaths)
+TEST_PROGRAM(test_theorems, test_parallel_cables, test_broken, test_faults, test_deaths)
