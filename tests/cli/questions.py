@@ -5,7 +5,7 @@ import collections
 import itertools
 import re
 
-from command import ask, at, run, same, topology
+from command import ask, at, generate, run, same, topology
 from dump import Dump
 from netfile import Oracle
 
@@ -96,6 +96,35 @@ def fabric(net, words):
         check_alone(source, oracle, ways)
 
 
+def is_in_order(steps):
+    """Directions +X +Y +Z -X -Y -Z in this order, of each dimension one."""
+    places = ['+X+Y+Z-X-Y-Z'.index(step) for step in steps]
+    return places == sorted(places) and not any('+' + axis in steps and '-' + axis in steps for axis in 'XYZ')
+
+
+def directions(net, sizes):
+    """Steps of a torus: each direction changes one coordinate by one, and without the steps that are named as first or
+    last the route is in order, and with them it is not."""
+    moves, n_broken = {}, 0
+    for a, b in itertools.permutations(['h%02d' % i for i in range(0, sizes[0] * sizes[1] * sizes[2], 3)], 2):
+        hops = [h for h in ask('path', a, b, net, '-e', 'angara', '-o', 'paths=graph', code=(0, 1))['hops'] if h['from'] == a]
+        steps = [h['step'].split() for h in hops if 'step' in h]
+        for hop, (step, *_) in zip([h for h in hops if 'step' in h], steps):
+            ends = [[int(x) for x in hop[end].split('-')[1:]] for end in ('node', 'to')]
+            moves.setdefault(step, set()).add(tuple((y - x) % n for x, y, n in zip(*ends, sizes)))
+        body = [step for step, *broke in steps if not broke]
+        same('steps in order', (is_in_order(body), is_in_order([step for step, *_ in steps])), (True, len(body) == len(steps)))
+        n_broken += len(body) < len(steps)
+        for place, word in ((0, 'first'), (-1, 'last')):
+            same(word, [s for s in steps if word in s[1:]], [s for s in [steps[place]] if word in s[1:]])
+    same('one move a direction', {len(m) for m in moves.values()}, {1})
+    one = {step: min(m) for step, m in moves.items()}
+    for axis in 'XYZ':
+        same('back', one['-' + axis], tuple(-x % n for x, n in zip(one['+' + axis], sizes)))
+    same('some steps break the order', n_broken > 0, True)
+
+
+directions(generate('torus', 'dims=8x3x2', 'hosts=1'), (8, 3, 2))
 for name, words in (('tree-3', []), ('ring-5', ['-o', 'any_sl=off']), ('random-12', []), ('tree-2', ['-e', 'dmodk'])):
     fabric(topology(name), words)
 # An entry that is not there: the path says where it ends.
