@@ -16,7 +16,8 @@ from netfile import Oracle, SplitMix, spread
 # ---- what the patterns are -----------------------------------------------------------------------
 
 # CRC-32 of the pairs of each pattern, phase by phase, for all of RANKS: written by a second program,
-# which had them from ORCS 2.0 and table 2 of the D-Mod-K paper (this file, revision 863f1827).
+# which had them from ORCS 2.0 and table 2 of the D-Mod-K paper. That program is not in the tree any
+# more: the numbers rest on this file of revision 863f1827, which can be run there.
 RANKS = [*range(2, 18), 31, 36, 64, 65]
 DEFINED = {
     'bisect': 0x32c3c6e6, 'bisect_fb_sym': 0x57023a8d, 'tree': 0x44d251c5, 'bruck': 0x025473f5,
