@@ -217,6 +217,8 @@ def base(workdir):
                 judge_job(before, said, hosts)
                 opensm.wait_quiet()
                 expect(keys_sweeps(opensm.log[mark:]) == 0 and same(before, fabric), 'something was sent')
+                client.refused('LID offset 9', op='job', hosts=[e.guid for e in hosts], offset=9)
+                client.refused('whole number', op='job', hosts=[e.guid for e in hosts], offset=-1)
                 client.refused('twice', op='job', hosts=[hosts[0].guid, hosts[1].guid, hosts[0].guid])
         opensm.check_log()
 

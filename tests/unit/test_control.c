@@ -202,6 +202,7 @@ static const char *const lines[] = {
 	"{\"op\":\"status\"}",
 	"{\"op\":\"done\",\"app\":1,\"key\":0}",
 	"{\"op\":\"withdraw\",\"app\":1}",
+	"{\"op\":\"job\",\"hosts\":[\"0x100\",\"0x104\",\"0x105\",\"0x102\",\"0x106\"]}",
 	"{\"op\":\"drained\"}",
 };
 
