@@ -10,6 +10,7 @@ import re
 import secrets
 import subprocess
 
+from carried import carry, simulator, whole
 from judge import expect, generate, scenario
 from keys import HEAVY, Client, hosts_of, keyed, keys_sweeps, lft_by_offset, no_loops, same, same_but, with_keys
 from osmtest import COMMAND, Fabric, Opensm, patience, wait_for
@@ -408,3 +409,28 @@ def clean_planes(workdir):
         if len(again) <= 10:
             expect(not again & set(broken) and ways.most(shifts(12)) == 1, 'a key passes middle switches with dead cables')
     opensm.check_own_log()
+
+
+@scenario('jobs.packets')
+def packets(workdir):
+    """Stages of a job carried packet by packet, with credits: by its key no packet waits for another, by the base many do."""
+    print('OSR_SEED=%d' % SEED)
+    rng = random.Random(SEED)
+    netfile = generate(os.path.join(workdir, 'tree.net'), 'tree', 'm=6,6,6', 'w=1,6,6')
+    with keyed(workdir, netfile, 1) as (fabric, opensm), Client(os.path.join(workdir, 'keys.sock')) as client:
+        opensm.wait_quiet()
+        before = fabric.tables('lft', 'sl2vl')
+        said = ask_job(client, rng.sample(hosts_of(before), 36))
+        after = fabric.tables('lft', 'sl2vl')
+        ends, offset = ends_of(after, said), said['keys'][0]['offset']
+        stages = sorted(range(1, 36), key=lambda k: Ways(before, ends, 0).count([shifts(36)[k - 1]]))[-3:]
+        for by in stages:
+            got = []
+            for tables, at in ((before, 0), (after, offset)):
+                send = {e.lid: [ends[(i + by) % 36].lid + at] for i, e in enumerate(ends)}
+                got.append(carry(simulator.text_of(tables, None, send=send), packets=36 * 200, load=1))
+                whole(got[-1], 'stage %d at offset %d' % (by, at))
+            print('stage %d, base and key:' % by, *[(round(g['throughput'], 3), g['wait'], g['latency']) for g in got])
+            # Packets of hosts that share no cable never wait; all others do.
+            expect(not got[1]['wait'] and got[0]['wait'] > 0, 'stage %d: %s' % (by, got))
+    opensm.check_log()
