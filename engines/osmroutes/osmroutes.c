@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * osmroutes - for administrators without a choice: routes with the engines that know the fabric,
- * checks and measures what they make, and takes the best.
+ * checks and measures what they make, and takes the best. With several LIDs a port first LIDs alone
+ * count: so the choice, and their tables, are those of LMC 0.
  *
  * Tables that are safe with any SL come first, unless another result is worth 1.4 times as much,
  * which is the most that dfsssp gives for it: 8 % of the routes longer, a tenth more load, a
@@ -17,7 +18,6 @@
 #include <osmroutes/bound.h>
 #include <osmroutes/check.h>
 #include <osmroutes/each.h>
-#include <osmroutes/planes.h>
 #include <osmroutes/spf.h>
 #include <osmroutes/split.h>
 #include <osmroutes/sweep.h>
@@ -153,25 +153,6 @@ static void choose_describe(const struct offer *offer, bool words, char *text, s
 		 worth->longer ? ", longer routes" : "");
 }
 
-/* The bandwidth of flows over all LIDs of the hosts, in the planes that these tables get. */
-static enum osr_status choose_measure_all(const struct chooser *chooser, struct offer *offer,
-					  struct osr_diag *why)
-{
-	const struct osr_job *job = chooser->job;
-	struct osr_arena_mark mark = osr_arena_mark(job->arena);
-	struct osr_routing all;
-	struct osr_split split = { 0 };
-	enum osr_status st = osr_planes_choose(job->all, job->fabric, &offer->routing,
-					       &job->request, job->scratch, job->arena, &all, why);
-
-	if (!st)
-		st = osr_split_measure(job->all, &all, OSR_SPLIT_EXACT, job->scratch, &split, why);
-	if (!st)
-		offer->worth.ebb_all = split.all;
-	osr_arena_reset(job->arena, mark);
-	return st;
-}
-
 /* Lanes, SLs, lengths, loads by the checker. OSR_CHECK_FAILED: not to be used. */
 static enum osr_status choose_measure(const struct chooser *chooser, struct offer *offer,
 				      struct osr_diag *why)
@@ -190,7 +171,7 @@ static enum osr_status choose_measure(const struct chooser *chooser, struct offe
 	if (!st)
 		st = osr_worth_of(job->fabric, &offer->routing, verdict, job->scratch,
 				  &offer->worth, why);
-	return st || !job->all ? st : choose_measure_all(chooser, offer, why);
+	return st;
 }
 
 static bool choose_is_worth(const struct chooser *chooser, const struct choice *choice,

@@ -100,7 +100,6 @@ struct osr_job {
 	struct osr_diag *diag;   /* may be NULL */
 	/* ---- */
 	const struct osr_fabric *fabric; /* with the first LID of each port alone: planes.h */
-	const struct osr_fabric *all;    /* the same with all LIDs; NULL: each port has one */
 	struct osr_notes notes;          /* osr_routing.notes of this engine's previous call */
 	struct osr_routing *routing;
 	struct osr_checked *checked; /* for an engine that has had *routing checked (check.h) */

@@ -2,11 +2,11 @@
 /*
  * planes.h - several LIDs a port (LMC): the LIDs base + k of all ports are plane k.
  *
- * Engines and repairs route one LID a port, the first: plane 0. Planes 1 and up are plane 0 under a
- * renaming, so nothing is routed twice. After a full route the first LIDs have the tables of LMC 0,
- * row for row; the engine osmroutes may choose another engine for all LIDs. After a repair they
- * have as good ones: a repair that has to balance sends few blocks of 64 LIDs, and which LIDs share
- * a block depends on the LMC; where planes are in reverse it keeps clear of their turns, too.
+ * Engines and repairs route one LID a port, the first: plane 0. Planes 1 and up are made of plane 0:
+ * by a renaming, or with routes that are as long. After a full route the first LIDs have the tables
+ * of LMC 0, row for row. After a repair they have as good ones: a repair that has to balance sends
+ * few blocks of 64 LIDs, and which LIDs share a block depends on the LMC; where planes are in reverse
+ * it keeps clear of their turns, too.
  *
  * A *tree* is the row of a LID in struct osr_routing: the entries of all switches, and the SLs on
  * the way. Plane k gives a port the tree of
@@ -14,9 +14,11 @@
  *	mates		the first LID of another end port of the same switch: only the last hop differs
  *	exchange	its own first LID, after switches above the leaves of a tree have changed places
  *	reverse		its own first LID, with the dimensions of a product in the reverse order
+ *	ways		no first LID: routes as long as to its own one, that share little with those
+ *			to other LIDs of the port
  * The first two copy rows of plane 0. In a plane of mates the end ports of a switch are permuted,
  * so the trees to this switch are the same as a set: each channel carries what it carries in plane
- * 0, no turn is new, and routes, lanes, replies and any SL are those of plane 0. The last two make
+ * 0, no turn is new, and routes, lanes, replies and any SL are those of plane 0. The others make
  * rows of their own; reverse takes a second or third lane. docs/theory.md has the proofs.
  *
  * What has to live on between sweeps is which LID has whose tree (`tree_of`): repairs mend plane 0
@@ -39,6 +41,7 @@ enum osr_plane {
 	OSR_PLANE_MATES,
 	OSR_PLANE_EXCHANGE,
 	OSR_PLANE_REVERSE,
+	OSR_PLANE_WAYS,
 };
 
 /*

@@ -466,7 +466,7 @@ static bool store_planes_fit(const struct osr_fabric *fabric, const struct osr_p
 	if (!planes->n)
 		return true;
 	if (planes->n != osr_planes_count(fabric) ||
-	    !all_below(planes->kind, planes->n, OSR_PLANE_REVERSE + 1))
+	    !all_below(planes->kind, planes->n, OSR_PLANE_WAYS + 1))
 		return false;
 	for (uint32_t d = 0; d < fabric->n_dests; d++)
 		if (tree_of[d] >= fabric->n_dests ||

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * Which planes a fabric gets: those with which flows that are split evenly over all LIDs fare best,
- * and the first LID repeated where that gains little. What is simpler is asked first, and must be
- * beaten.
+ * and the first LID repeated where that gains little.
  */
 #include "planes_private.h"
 
@@ -12,7 +11,8 @@
 #include <osmroutes/split.h>
 
 #define GAIN 1010   /* permille of what the first LIDs give, for other planes than these repeated */
-#define BETTER 1005 /* permille of what simpler planes give */
+#define MUCH 1050   /* permille of them, which exchange gives on trees */
+#define BETTER 1005 /* permille of what the planes before give */
 #define WHOLE UINT64_C(1000000000)
 #define NOTE 400
 
@@ -32,31 +32,167 @@ const uint8_t *osr_planes_mate(const struct planes_in *in, uint32_t lid)
 	return in->plane0->lft + (size_t)d * in->first->n_switches;
 }
 
-static enum osr_status choose_mates(const struct planes_in *in, struct planes_offer *offer,
+enum osr_status osr_planes_find_mates(struct planes_in *in, struct osr_diag *diag)
+{
+	if (in->has_mates)
+		return OSR_OK;
+	in->has_mates = true;
+	return osr_planes_mates(in->fabric, in->first, in->plane0, in->scratch, &in->mates, diag);
+}
+
+enum osr_status osr_planes_offer(const struct planes_in *in, enum osr_plane kind,
+				 struct planes_offer *offer, struct osr_diag *diag)
+{
+	const struct osr_fabric *fabric = in->fabric;
+	uint32_t n = in->mates.n,
+		 *tree_of = osr_alloc(in->scratch, fabric->n_dests, sizeof(*tree_of));
+	uint8_t *kinds = osr_alloc(in->scratch, n, sizeof(*kinds));
+
+	offer->own.lft = osr_alloc(in->scratch, (size_t)fabric->n_dests * fabric->n_switches, 1);
+	if (osr_arena_failed(in->scratch, diag))
+		return OSR_NOMEM;
+	memcpy(tree_of, in->mates.tree_of, fabric->n_dests * sizeof(*tree_of));
+	memset(kinds, kind, n);
+	offer->first = *in->plane0;
+	offer->planes = (struct osr_planes){ n, kinds, tree_of };
+	return OSR_OK;
+}
+
+void osr_planes_own(const struct planes_in *in, uint32_t lid, const uint8_t *row,
+		    struct planes_offer *offer)
+{
+	size_t n = in->fabric->n_switches;
+	uint32_t root = in->fabric->dest_switch[lid];
+	uint8_t *own = offer->own.lft + lid * n;
+	const uint8_t *mate = osr_planes_mate(in, lid);
+
+	memcpy(own, row, n);
+	own[root] = mate[root]; /* set where all entries are taken over */
+	if (memcmp(own, mate, n))
+		offer->planes.tree_of[lid] = lid;
+}
+
+static enum osr_status choose_mates(struct planes_in *in, struct planes_offer *offer,
 				    struct osr_diag *why)
 {
-	(void)why;
+	enum osr_status st = osr_planes_find_mates(in, why);
+
 	offer->planes = in->mates;
-	return OSR_OK;
+	return st;
 }
 
 static const struct choice {
 	const char *name;
-	enum osr_status (*make)(const struct planes_in *in, struct planes_offer *offer,
+	enum osr_status (*make)(struct planes_in *in, struct planes_offer *offer,
 				struct osr_diag *why);
+	enum { ALWAYS, WHOLE_TREE, NO_TREE, NOT_WHOLE } when;
 } choices[] = {
-	{ "mates", choose_mates },
-	{ "exchange", osr_planes_exchange },
-	{ "exchange all around", osr_planes_exchange_round },
-	{ "dimensions in reverse", osr_planes_reverse },
+	{ "exchange", osr_planes_exchange, ALWAYS },
+	{ "exchange all around", osr_planes_exchange_round, WHOLE_TREE },
+	{ "mates", choose_mates, NO_TREE },
+	{ "routes of their own", osr_planes_ways, NOT_WHOLE },
+	{ "dimensions in reverse", osr_planes_reverse, NO_TREE },
 };
 
-static enum osr_status choose_expand(const struct planes_in *in, const struct planes_offer *offer,
-				     struct osr_arena *arena, struct osr_routing *routing,
-				     struct osr_diag *diag)
+struct chooser {
+	struct planes_in in;
+	struct osr_arena *arena; /* of the tables */
+	struct osr_arena_mark mark;
+	struct osr_routing *routing;
+	struct planes_offer best;
+	const char *name, *made; /* of the best; of the tables that are there */
+	bool repeats;            /* those of some switches */
+	uint64_t wanted;         /* of the next one, in thousandths of a millionth of a link */
+	uint32_t first;          /* what first LIDs give */
+	char others[NOTE];
+};
+
+/*
+ * On whole trees exchange gains for sure, and mates and routes of their own serve no better. Neither do
+ * routes of their own on damaged ones where all places differ. On what is no tree they gain nothing
+ * where mates do not.
+ */
+static bool choose_is_asked(const struct chooser *chooser, const struct choice *choice)
 {
-	return osr_planes_expand(in->fabric, in->first, &offer->first, &offer->planes,
-				 offer->own.lft ? &offer->own : NULL, arena, routing, diag);
+	bool tree = chooser->wanted > (uint64_t)chooser->first * MUCH;
+
+	switch (choice->when) {
+	case ALWAYS:
+		return true;
+	case WHOLE_TREE:
+		return chooser->best.whole;
+	case NO_TREE:
+		return !chooser->best.whole && !tree;
+	default:
+		return !chooser->best.whole && (tree ? chooser->repeats : chooser->name != NULL);
+	}
+}
+
+static enum osr_status choose_expand(struct chooser *chooser, const struct planes_offer *offer,
+				     const char *name, struct osr_diag *diag)
+{
+	osr_arena_reset(chooser->arena, chooser->mark);
+	chooser->made = name;
+	return osr_planes_expand(chooser->in.fabric, chooser->in.first, &offer->first,
+				 &offer->planes, offer->own.lft ? &offer->own : NULL,
+				 chooser->arena, chooser->routing, diag);
+}
+
+/* Is it the best so far? */
+static enum osr_status choose_measure(struct chooser *chooser, const struct planes_offer *offer,
+				      const char *name, struct osr_diag *diag)
+{
+	enum osr_status st = choose_expand(chooser, offer, name, diag);
+	struct osr_split split = { 0 };
+	size_t n = strlen(chooser->others);
+
+	if (!st)
+		st = osr_split_measure(chooser->in.fabric, chooser->routing, OSR_SPLIT_CHOICE,
+				       chooser->in.scratch, &split, diag);
+	if (st)
+		return st;
+	snprintf(chooser->others + n, sizeof(chooser->others) - n, ", by %s %u.%u %%", name,
+		 split.all / 10000, split.all / 1000 % 10);
+	/* Where first LIDs give a whole link, there is nothing to lose by other routes. */
+	if (!chooser->wanted)
+		chooser->wanted = (uint64_t)split.first * GAIN;
+	if (chooser->wanted > WHOLE)
+		chooser->wanted = WHOLE;
+	chooser->first = split.first;
+	if ((uint64_t)split.all * 1000 < chooser->wanted)
+		return OSR_OK;
+	chooser->wanted = (uint64_t)split.all * BETTER;
+	chooser->best = *offer;
+	chooser->name = name;
+	return OSR_OK;
+}
+
+/* One of the choices. The only one that a whole tree has is taken without a measurement. */
+static enum osr_status choose_ask(struct chooser *chooser, const struct choice *choice,
+				  const struct planes_offer *none, struct osr_diag *diag)
+{
+	struct planes_offer offer = *none;
+	struct osr_diag why = { "" };
+	size_t n = strlen(chooser->others);
+	enum osr_status st = choice->make(&chooser->in, &offer, &why);
+
+	if (st == OSR_NOT_APPLICABLE) {
+		if (*why.text)
+			snprintf(chooser->others + n, sizeof(chooser->others) - n,
+				 ", not by %s: %s", choice->name, why.text);
+		return OSR_OK;
+	}
+	if (st)
+		return osr_fail(diag, st, "%s", why.text);
+	chooser->repeats |= offer.repeats;
+	if (offer.whole && !chooser->name) {
+		chooser->best = offer;
+		chooser->name = choice->name;
+		return OSR_OK;
+	}
+	if (chooser->name && !chooser->wanted)
+		st = choose_measure(chooser, &chooser->best, chooser->name, diag);
+	return st ? st : choose_measure(chooser, &offer, choice->name, diag);
 }
 
 static void *choose_copy(const void *from, size_t n, size_t size, struct osr_arena *arena)
@@ -97,68 +233,36 @@ enum osr_status osr_planes_choose(const struct osr_fabric *fabric, const struct 
 				  struct osr_arena *arena, struct osr_routing *routing,
 				  struct osr_diag *diag)
 {
-	struct osr_arena_mark mark = osr_arena_mark(arena);
-	struct planes_in in = { .fabric = fabric,
-				.first = first,
-				.plane0 = plane0,
-				.request = request,
-				.scratch = scratch };
-	const struct planes_offer none = { .first = *plane0 };
-	struct planes_offer best = none;
-	const char *name = "the first one repeated", *made = NULL;
-	uint64_t wanted = 0; /* of the next one, in thousandths of a millionth of a link */
-	char others[NOTE] = "", said[2 * NOTE];
-	struct osr_split split = { 0 };
-	enum osr_status st = osr_planes_repeat(fabric, scratch, &best.planes, diag);
+	struct chooser chooser = { .in = { .fabric = fabric,
+					   .first = first,
+					   .plane0 = plane0,
+					   .request = request,
+					   .scratch = scratch },
+				   .arena = arena,
+				   .mark = osr_arena_mark(arena),
+				   .routing = routing };
+	struct planes_offer none = { .first = *plane0 };
+	char said[2 * NOTE], figures[NOTE] = "";
+	enum osr_status st = osr_planes_repeat(fabric, scratch, &chooser.in.mates, diag);
 
 	if (!st)
-		st = osr_planes_repeat(fabric, scratch, &in.mates, diag);
-	if (!st)
-		st = osr_planes_mates(fabric, first, plane0, scratch, &in.mates, diag);
-	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]) && wanted < WHOLE && !st; i++) {
-		struct planes_offer offer = none;
-		struct osr_diag why = { "" };
-		size_t n = strlen(others);
-
-		st = choices[i].make(&in, &offer, &why);
-		if (st == OSR_NOT_APPLICABLE) {
-			if (*why.text)
-				snprintf(others + n, sizeof(others) - n, ", not by %s: %s",
-					 choices[i].name, why.text);
-			st = OSR_OK;
-			continue;
-		}
-		if (st)
-			return osr_fail(diag, st, "%s", why.text);
-		osr_arena_reset(arena, mark);
-		st = choose_expand(&in, &offer, arena, routing, diag);
-		made = choices[i].name;
-		if (!st)
-			st = osr_split_measure(fabric, routing, OSR_SPLIT_CHOICE, scratch, &split,
-					       diag);
-		snprintf(others + n, sizeof(others) - n, ", by %s %u.%u %%", made,
-			 split.all / 10000, split.all / 1000 % 10);
-		/* Where first LIDs give a whole link, there is nothing to lose by other routes. */
-		if (!wanted)
-			wanted = (uint64_t)split.first * GAIN;
-		if (wanted > WHOLE)
-			wanted = WHOLE;
-		if (st || (uint64_t)split.all * 1000 < wanted)
-			continue;
-		wanted = (uint64_t)split.all * BETTER;
-		best = offer;
-		name = made;
-	}
+		st = osr_planes_repeat(fabric, scratch, &none.planes, diag);
+	chooser.best = none;
+	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]) && !st; i++)
+		if (chooser.wanted < WHOLE && choose_is_asked(&chooser, &choices[i]))
+			st = choose_ask(&chooser, &choices[i], &none, diag);
 	/* The tables of the best are there, unless those of a later one have replaced them. */
-	if (!st && name != made) {
-		osr_arena_reset(arena, mark);
-		st = choose_expand(&in, &best, arena, routing, diag);
-	}
+	if (!st && (!chooser.made || chooser.name != chooser.made))
+		st = choose_expand(&chooser, &chooser.best, chooser.name, diag);
 	if (st)
 		return st;
-	snprintf(said, sizeof(said),
-		 "%u LIDs a port: %s; bandwidth of flows that are split over all: the first one "
-		 "repeated %u.%u %%%s",
-		 in.mates.n, name, split.first / 10000, split.first / 1000 % 10, others);
-	return choose_finish(&in, said, arena, routing, diag);
+	if (chooser.wanted)
+		snprintf(figures, sizeof(figures),
+			 "bandwidth of flows that are split over all: the first one repeated %u.%u "
+			 "%%%s",
+			 chooser.first / 10000, chooser.first / 1000 % 10, chooser.others);
+	snprintf(said, sizeof(said), "%u LIDs a port: %s; %s", chooser.in.mates.n,
+		 chooser.name ? chooser.name : "the first one repeated",
+		 *figures ? figures : "the tree is whole");
+	return choose_finish(&chooser.in, said, arena, routing, diag);
 }

@@ -36,7 +36,8 @@ struct finder {
 	struct osr_pgft pgft;
 	uint32_t *row;       /* [n_trees] where the groups of a tree begin */
 	struct group *group; /* by tree and digit */
-	uint32_t most;       /* planes that differ, of a tree */
+	/* Planes that differ: of a tree, and of the smallest block. */
+	uint32_t most, least;
 	/* Of a tree. */
 	uint32_t *size; /* [n] of a block; 0: it is part of another one */
 	int64_t *cost,
@@ -61,6 +62,18 @@ static uint32_t second_choices(const struct osr_pgft_tree *tree)
 	uint32_t n = 1;
 
 	while (tree->h > 2 && 2 * n <= tree->w[3])
+		n *= 2;
+	return n;
+}
+
+/* Parallel cables on the way up that change places: a power of two. */
+static uint32_t cables_of(const struct osr_pgft_tree *tree)
+{
+	uint32_t most = 1, n = 1;
+
+	for (uint32_t level = 2; level <= tree->h; level++)
+		most = tree->p[level] > most ? tree->p[level] : most;
+	while (2 * n <= most)
 		n *= 2;
 	return n;
 }
@@ -180,7 +193,7 @@ static void join_blocks(struct finder *finder, struct group *group, uint32_t n, 
 
 static void find_blocks(struct finder *finder, uint32_t tree, uint32_t n_planes)
 {
-	uint32_t n = finder->pgft.tree[tree].w[2], largest = 1;
+	uint32_t n = finder->pgft.tree[tree].w[2], largest = 1, least = OSR_NONE, more;
 	struct group *group = finder->group + finder->row[tree];
 
 	for (uint32_t a = 0; a < n; a++) {
@@ -195,9 +208,13 @@ static void find_blocks(struct finder *finder, uint32_t tree, uint32_t n_planes)
 		join_blocks(finder, group, n, size);
 	for (uint32_t a = 0; a < n; a++) {
 		group[a].size = finder->size[group[a].block];
+		least = group[a].size < least ? group[a].size : least;
 		largest = group[a].size > largest ? group[a].size : largest;
 	}
-	largest *= second_choices(&finder->pgft.tree[tree]);
+	more = second_choices(&finder->pgft.tree[tree]) * cables_of(&finder->pgft.tree[tree]);
+	largest *= more;
+	least *= more;
+	finder->least = least < finder->least ? least : finder->least;
 	finder->most = largest > finder->most ? largest : finder->most;
 }
 
@@ -276,7 +293,8 @@ static void place_switches(struct finder *finder, uint32_t k)
 		finder->to[v] =
 			switch_at(finder, v, digit_in_place(finder, tree, digit, k), second);
 		finder->there[v] = finder->to[v];
-		finder->turn[v] = second / second_choices(&finder->pgft.tree[tree]);
+		finder->turn[v] = second / second_choices(&finder->pgft.tree[tree]) %
+				  cables_of(&finder->pgft.tree[tree]);
 	}
 }
 
@@ -319,7 +337,7 @@ enum osr_status osr_planes_places(const struct planes_in *in, bool round,
 	const struct osr_pgft_options any = { .max_missing = 100 };
 	const struct osr_fabric *fabric = in->first;
 	struct osr_arena *scratch = in->scratch;
-	struct finder finder = { .fabric = fabric, .most = 1 };
+	struct finder finder = { .fabric = fabric, .most = 1, .least = OSR_NONE };
 	size_t n = fabric->n_switches, m = fabric->n_channels, most = 0;
 	uint32_t n_groups = 0;
 	enum osr_status st = osr_pgft_find(fabric, &any, scratch, &finder.pgft, why);
@@ -356,6 +374,7 @@ enum osr_status osr_planes_places(const struct planes_in *in, bool round,
 	if (round)
 		finder.most = in->mates.n;
 	places->n = finder.most < in->mates.n ? finder.most : in->mates.n;
+	places->repeat = finder.least < in->mates.n;
 	places->level = finder.pgft.sw_level;
 	for (uint32_t k = 0; k < places->n; k++) {
 		finder.to = places->to + k * n;

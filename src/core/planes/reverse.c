@@ -214,7 +214,7 @@ static enum osr_status reverse_find(struct reverse *reverse, struct osr_diag *wh
 	return OSR_OK;
 }
 
-enum osr_status osr_planes_reverse(const struct planes_in *in, struct planes_offer *offer,
+enum osr_status osr_planes_reverse(struct planes_in *in, struct planes_offer *offer,
 				   struct osr_diag *why)
 {
 	const struct osr_fabric *fabric = in->fabric;

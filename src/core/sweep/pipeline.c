@@ -357,7 +357,6 @@ static enum osr_status sweep_planes(const struct osr_job *job, const struct osr_
 	enum osr_status st = osr_planes_first_fabric(job->fabric, job->scratch, &fabric, job->diag);
 
 	mine.fabric = &fabric;
-	mine.all = job->fabric;
 	mine.routing = &first;
 	mine.checked = &checked;
 	if (!st && last) {
