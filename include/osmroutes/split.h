@@ -31,7 +31,7 @@ struct osr_split {
  * bisections of a lower one.
  */
 enum osr_split_effort {
-	OSR_SPLIT_CHOICE, /* between planes: `first`, `all` and `free` only, from 3,000 flows */
+	OSR_SPLIT_CHOICE, /* between planes: `first`, `all` and `free` only, from 1,000 flows */
 	OSR_SPLIT_REPORT, /* for the log of a sweep: from 5,000 flows */
 	OSR_SPLIT_EXACT,  /* for the choice of engines and for the command: from 20,000 flows */
 };

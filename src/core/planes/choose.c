@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <osmroutes/each.h>
 #include <osmroutes/split.h>
 
 #define GAIN 1010   /* permille of what the first LIDs give, for other planes than these repeated */
@@ -58,18 +59,29 @@ enum osr_status osr_planes_offer(const struct planes_in *in, enum osr_plane kind
 	return OSR_OK;
 }
 
+/* Is it the same tree to one switch, whose own entry does not count? */
+static bool planes_same(const uint8_t *a, const uint8_t *b, size_t n, uint32_t root)
+{
+	return !memcmp(a, b, root) && !memcmp(a + root + 1, b + root + 1, n - root - 1);
+}
+
 void osr_planes_own(const struct planes_in *in, uint32_t lid, const uint8_t *row,
 		    struct planes_offer *offer)
 {
 	size_t n = in->fabric->n_switches;
 	uint32_t root = in->fabric->dest_switch[lid];
-	uint8_t *own = offer->own.lft + lid * n;
-	const uint8_t *mate = osr_planes_mate(in, lid);
 
-	memcpy(own, row, n);
-	own[root] = mate[root]; /* set where all entries are taken over */
-	if (memcmp(own, mate, n))
-		offer->planes.tree_of[lid] = lid;
+	OSR_EACH_TERMINAL(t, in->first, root) {
+		uint32_t d = in->first->lid_dest[in->first->term_lid[t]];
+
+		if (!in->first->term_weight[t] ||
+		    !planes_same(in->plane0->lft + d * n, row, n, root))
+			continue;
+		offer->planes.tree_of[lid] = in->fabric->lid_dest[in->first->term_lid[t]];
+		return;
+	}
+	offer->planes.tree_of[lid] = lid;
+	memcpy(offer->own.lft + lid * n, row, n);
 }
 
 static enum osr_status choose_mates(struct planes_in *in, struct planes_offer *offer,
@@ -101,7 +113,8 @@ struct chooser {
 	struct osr_routing *routing;
 	struct planes_offer best;
 	const char *name, *made; /* of the best; of the tables that are there */
-	bool repeats;            /* those of some switches */
+	bool repeats;            /* places of some switches do, in what exchange offers */
+	bool gains;              /* something that has been measured does */
 	uint64_t wanted;         /* of the next one, in thousandths of a millionth of a link */
 	uint32_t first;          /* what first LIDs give */
 	char others[NOTE];
@@ -124,7 +137,7 @@ static bool choose_is_asked(const struct chooser *chooser, const struct choice *
 	case NO_TREE:
 		return !chooser->best.whole && !tree;
 	default:
-		return !chooser->best.whole && (tree ? chooser->repeats : chooser->name != NULL);
+		return !chooser->best.whole && (tree ? chooser->repeats : chooser->gains);
 	}
 }
 
@@ -159,6 +172,7 @@ static enum osr_status choose_measure(struct chooser *chooser, const struct plan
 	if (chooser->wanted > WHOLE)
 		chooser->wanted = WHOLE;
 	chooser->first = split.first;
+	chooser->gains |= split.all > split.first;
 	if ((uint64_t)split.all * 1000 < chooser->wanted)
 		return OSR_OK;
 	chooser->wanted = (uint64_t)split.all * BETTER;

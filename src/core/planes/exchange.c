@@ -5,8 +5,8 @@
  * one trees are grown from what there is of their images (grow.c). Where there are more planes than
  * places differ, plane k is that of the mates of plane k / n instead.
  *
- * All turns, and those of plane 0 and of multicast, rise in one order, which is the new
- * certificate. It begins with the levels of the tree, in which paths up and then down rise.
+ * In whole trees all turns, and those of multicast, rise in the order of levels, up and then down,
+ * which is the new certificate.
  */
 #include "planes_private.h"
 
@@ -14,16 +14,19 @@
 
 #include <osmroutes/each.h>
 
+#include "core/order/order.h"
+
 #define TALLEST 32 /* more than twice the levels of any tree */
 
 struct exchange {
 	const struct planes_in *in;
 	const struct osr_fabric *fabric; /* with the first LIDs */
 	struct planes_places places;
-	struct planes_turns turns;
 	uint32_t *keys; /* [n_channels] their order: up by level, then down */
 	uint32_t *seen; /* [n_channels] */
-	uint8_t *row;   /* [n_switches] */
+	uint32_t *
+		by; /* [n_switches] of a tree of plane 0; OSR_NONE: an entry that leads to no channel */
+	uint8_t *row; /* [n_switches] */
 };
 
 static enum osr_status exchange_init(struct exchange *exchange, struct osr_diag *why)
@@ -33,6 +36,7 @@ static enum osr_status exchange_init(struct exchange *exchange, struct osr_diag 
 
 	exchange->keys = osr_alloc(scratch, fabric->n_channels, sizeof(*exchange->keys));
 	exchange->seen = osr_calloc(scratch, fabric->n_channels, sizeof(*exchange->seen));
+	exchange->by = osr_alloc(scratch, fabric->n_switches, sizeof(*exchange->by));
 	exchange->row = osr_alloc(scratch, fabric->n_switches, 1);
 	if (osr_arena_failed(scratch, why))
 		return OSR_NOMEM;
@@ -71,65 +75,112 @@ static bool exchange_is_exact(const struct exchange *exchange)
 	return true;
 }
 
-/*
- * Do all turns of plane 0 and of multicast go from a lower key to a higher one? Then those of the
- * planes do, too.
- */
-static bool exchange_rises(struct exchange *exchange)
+/* Cables of the spanning tree of multicast. */
+static bool exchange_in_span(const struct exchange *exchange, uint32_t c)
 {
 	const struct osr_fabric *fabric = exchange->fabric;
-	const uint32_t *at = exchange->turns.order.at;
+	const uint32_t *parent = exchange->in->plane0->mcast_parent;
 
-	for (uint32_t i = 1; i < fabric->n_channels; i++)
-		if (exchange->keys[at[i - 1]] > exchange->keys[at[i]])
-			return false;
-	OSR_EACH_DEST(d, fabric) {
-		const uint8_t *row = exchange->in->plane0->lft + (size_t)d * fabric->n_switches;
-		bool host = fabric->term_weight[fabric->dest_term[d]];
+	return parent[fabric->chan_src[c]] == c ||
+	       parent[fabric->chan_dst[c]] == fabric->chan_rev[c];
+}
 
-		osr_planes_turns_read(&exchange->turns, row, fabric->dest_switch[d]);
-		OSR_EACH_SWITCH(v, fabric) {
-			uint32_t c = exchange->turns.by[v], next;
+/* Does multicast go up by level, and then down? */
+static bool exchange_span_rises(const struct exchange *exchange)
+{
+	const struct osr_fabric *fabric = exchange->fabric;
 
-			if (c == OSR_NONE)
+	if (!(exchange->in->plane0->claims & OSR_CLAIM_MULTICAST))
+		return true;
+	OSR_EACH_SWITCH(v, fabric)
+		OSR_EACH_CHANNEL(in, fabric, v) {
+			if (!exchange_in_span(exchange, in))
 				continue;
-			next = exchange->turns.by[fabric->chan_dst[c]];
-			if (next != OSR_NONE && host && exchange->keys[next] <= exchange->keys[c])
-				return false;
+			OSR_EACH_CHANNEL(out, fabric, v)
+				if (out != in && exchange_in_span(exchange, out) &&
+				    exchange->keys[fabric->chan_rev[in]] >= exchange->keys[out])
+					return false;
 		}
+	return true;
+}
+
+/*
+ * Reads a tree of plane 0. Do its turns go from a lower key to a higher one? Then those of its images
+ * do, too.
+ */
+static bool exchange_read(struct exchange *exchange, const uint8_t *row, uint32_t root)
+{
+	const struct osr_fabric *fabric = exchange->fabric;
+
+	OSR_EACH_SWITCH(v, fabric)
+		exchange->by[v] = v == root ? OSR_NONE : osr_port_channel(fabric, v, row[v]);
+	OSR_EACH_SWITCH(v, fabric) {
+		uint32_t c = exchange->by[v], next;
+
+		next = c == OSR_NONE ? OSR_NONE : exchange->by[fabric->chan_dst[c]];
+		if (next != OSR_NONE && exchange->keys[next] <= exchange->keys[c])
+			return false;
 	}
 	return true;
 }
 
-/* Trees of all planes: each switch sends as the one whose place it takes, in its own place. */
-static void exchange_all(struct exchange *exchange, struct planes_offer *offer)
+/* The tree of a LID in plane k: each switch sends as the one whose place it takes, in its own place. */
+static void exchange_tree(const struct exchange *exchange, uint32_t k, uint32_t lid,
+			  const uint8_t *from, struct planes_offer *offer)
+{
+	const struct osr_fabric *fabric = exchange->fabric;
+	uint32_t at = k % exchange->places.n;
+	const uint32_t *to = exchange->places.to + (size_t)at * fabric->n_switches;
+	const uint32_t *image = exchange->places.image + (size_t)at * fabric->n_channels;
+
+	OSR_EACH_SWITCH(v, fabric) {
+		uint32_t c = exchange->by[to[v]];
+
+		exchange->row[v] = c == OSR_NONE ? from[v] : fabric->chan_port[image[c]];
+	}
+	osr_planes_own(exchange->in, lid, exchange->row, offer);
+}
+
+/* The trees of all planes. False: plane 0 or multicast goes down and then up. */
+static bool exchange_all(struct exchange *exchange, struct planes_offer *offer)
 {
 	const struct planes_in *in = exchange->in;
 	const struct osr_fabric *fabric = exchange->fabric;
+	bool ok = exchange_span_rises(exchange);
 
-	for (uint32_t k = 1; k < in->mates.n; k++) {
-		uint32_t at = k % exchange->places.n, mate = k / exchange->places.n;
-		const uint32_t *to = exchange->places.to + (size_t)at * fabric->n_switches;
-		const uint32_t *image = exchange->places.image + (size_t)at * fabric->n_channels;
+	OSR_EACH_DEST(d, fabric) {
+		const uint8_t *read = NULL;
 
-		OSR_EACH_DEST(d, fabric) {
-			uint32_t lid = osr_planes_lid(in, d, k);
+		for (uint32_t k = 0; k < in->mates.n && ok; k++) {
+			uint32_t mate = k / exchange->places.n, lid = osr_planes_lid(in, d, k);
 			const uint8_t *from = in->plane0->lft + (size_t)d * fabric->n_switches;
 
 			if (lid == OSR_NONE)
 				continue;
 			if (mate)
 				from = osr_planes_mate(in, osr_planes_lid(in, d, mate));
-			OSR_EACH_SWITCH(v, fabric) {
-				uint32_t c = osr_port_channel(fabric, to[v], from[to[v]]);
-
-				exchange->row[v] =
-					c == OSR_NONE ? from[v] : fabric->chan_port[image[c]];
-			}
-			osr_planes_own(in, lid, exchange->row, offer);
+			if (from != read)
+				ok = exchange_read(exchange, from, fabric->dest_switch[d]);
+			read = from;
+			if (k && ok)
+				exchange_tree(exchange, k, lid, from, offer);
 		}
 	}
-	offer->first.rank = exchange->turns.order.rank;
+	return ok;
+}
+
+static enum osr_status exchange_certify(const struct exchange *exchange, struct osr_routing *first,
+					struct osr_diag *diag)
+{
+	struct osr_arena *scratch = exchange->in->scratch;
+	uint32_t m = exchange->fabric->n_channels, *from = osr_alloc(scratch, m, sizeof(*from)),
+		 *to = osr_alloc(scratch, m, sizeof(*to));
+
+	first->rank = osr_alloc(scratch, m, sizeof(*first->rank));
+	if (osr_arena_failed(scratch, diag))
+		return OSR_NOMEM;
+	osr_order_place(exchange->keys, m, from, to, first->rank);
+	return OSR_OK;
 }
 
 static enum osr_status exchange_make(struct planes_in *in, bool round, struct planes_offer *offer,
@@ -147,19 +198,17 @@ static enum osr_status exchange_make(struct planes_in *in, bool round, struct pl
 		st = osr_planes_offer(in, OSR_PLANE_EXCHANGE, offer, why);
 	if (!st)
 		st = exchange_init(&exchange, why);
+	if (st)
+		return st;
 	offer->repeats = exchange.places.repeat;
-	offer->whole = !st && exchange_is_exact(&exchange);
+	offer->whole = exchange_is_exact(&exchange) && exchange_all(&exchange, offer);
 	if (offer->whole)
-		st = osr_planes_turns_init(&exchange.turns, in->first, in->plane0, exchange.keys,
-					   in->scratch, why);
-	offer->whole = offer->whole && !st && exchange_rises(&exchange);
-	if (offer->whole)
-		exchange_all(&exchange, offer);
-	else if (!st && round)
-		st = osr_fail(why, OSR_NOT_APPLICABLE, "the tree is not whole");
-	else if (!st)
-		st = osr_planes_grow(in, &exchange.places, exchange.keys, offer, why);
-	return st;
+		return exchange_certify(&exchange, &offer->first, why);
+	if (round)
+		return osr_fail(why, OSR_NOT_APPLICABLE, "the tree is not whole");
+	/* Anew, for some trees may have been written. */
+	st = osr_planes_offer(in, OSR_PLANE_EXCHANGE, offer, why);
+	return st ? st : osr_planes_grow(in, &exchange.places, offer, why);
 }
 
 enum osr_status osr_planes_exchange(struct planes_in *in, struct planes_offer *offer,

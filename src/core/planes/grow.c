@@ -12,8 +12,8 @@
  * tree carries takes the place of its image. Trees that pass what carries too much in the end are
  * grown again, and branches leave it (moves.h).
  *
- * All turns, and those of plane 0 and of multicast, rise in one order, which is the new
- * certificate. A tree that does not fit in is that of plane 0.
+ * All turns rise in the order of plane 0, which stays the certificate. A tree with another turn is
+ * that of plane 0.
  */
 #include "planes_private.h"
 
@@ -40,15 +40,14 @@ struct grow {
 	const struct planes_in *in;
 	const struct osr_fabric *fabric;    /* with the first LIDs */
 	const struct planes_places *places; /* NULL: none are exchanged */
-	struct planes_turns turns;
-	uint8_t *lft;   /* [n * n_dests * n_switches] of all planes */
-	uint64_t *load; /* [n_channels] of all planes together, as of moves */
-	uint64_t most;  /* that a channel may carry */
-	uint32_t *unit; /* [n_channels] that a route weighs, or NULL */
+	uint8_t *lft;                       /* [n * n_dests * n_switches] of all planes */
+	uint64_t *load;                     /* [n_channels] of all planes together, as of moves */
+	uint64_t most;                      /* that a channel may carry */
+	uint32_t *unit;                     /* [n_channels] that a route weighs, or NULL */
 	/* The tree of plane 0: switches that have a way, nearest first; how far; by which channel. */
 	uint32_t *list, *begin, n_list; /* [n_switches], [n_switches + 1] */
 	uint32_t *len;                  /* [n_switches] OSR_NONE: no way */
-	uint32_t *by0;                  /* [n_switches] in plane 0; turns.by in the plane at hand */
+	uint32_t *by0, *by;             /* [n_switches]; in the plane at hand */
 	uint32_t *flow;                 /* [n_switches] end ports that send through */
 	/* The tree at hand. */
 	uint64_t *way;   /* [n_switches] the largest load on the way, without the tree itself */
@@ -73,6 +72,21 @@ static const uint32_t *grow_image(const struct grow *grow, uint32_t k)
 	return places ? places->image + (size_t)(k % places->n) * grow->fabric->n_channels : NULL;
 }
 
+/* By which channel each switch sends; OSR_NONE: by none, as the root. */
+static void grow_read(const struct grow *grow, const uint8_t *row, uint32_t root, uint32_t *by)
+{
+	OSR_EACH_SWITCH(v, grow->fabric)
+		by[v] = v == root ? OSR_NONE : osr_port_channel(grow->fabric, v, row[v]);
+}
+
+/* Does the turn from c to what its end sends by rise? */
+static inline bool grow_rises(const struct grow *grow, uint32_t c)
+{
+	uint32_t next = grow->by[grow->fabric->chan_dst[c]];
+
+	return next == OSR_NONE || grow->in->plane0->rank[c] < grow->in->plane0->rank[next];
+}
+
 /* ---- a tree of plane 0 ----------------------------------------------------------------------- */
 
 /*
@@ -86,8 +100,7 @@ static void grow_lay_out(struct grow *grow, const uint8_t *row, uint32_t root)
 
 	memset(grow->len, 0xff, n * sizeof(*grow->len));
 	memset(grow->begin, 0, (n + 1) * sizeof(*grow->begin));
-	osr_planes_turns_read(&grow->turns, row, root);
-	memcpy(grow->by0, grow->turns.by, n * sizeof(*grow->by0));
+	grow_read(grow, row, root, grow->by0);
 	grow->len[root] = 0;
 	OSR_EACH_SWITCH(from, fabric) {
 		uint32_t v = from, depth = 0;
@@ -140,7 +153,7 @@ static void grow_carry(struct grow *grow, const uint32_t *by, const uint32_t *im
 /* Do as many routes more find room everywhere from c on? */
 static bool grow_has_room(const struct grow *grow, uint32_t c, uint64_t n_routes)
 {
-	for (; c != OSR_NONE; c = grow->turns.by[grow->fabric->chan_dst[c]])
+	for (; c != OSR_NONE; c = grow->by[grow->fabric->chan_dst[c]])
 		if (grow->load[c] + grow_weight(grow, c, n_routes + grow->fresh[c]) > grow->most)
 			return false;
 	return true;
@@ -175,16 +188,15 @@ static uint32_t grow_choose(const struct grow *grow, uint32_t k, uint32_t d, uin
 			    uint32_t n_routes)
 {
 	const struct osr_fabric *fabric = grow->fabric;
-	const uint32_t *rank = grow->turns.order.rank;
 	uint32_t best = OSR_NONE;
 	uint64_t least = 0, lightest = 0;
 
 	OSR_EACH_CHANNEL(c, fabric, v) {
-		uint32_t u = fabric->chan_dst[c], next = grow->turns.by[u];
+		uint32_t u = fabric->chan_dst[c];
 		uint64_t cost, way;
 
 		if (grow->len[u] == OSR_NONE || grow->len[u] + 1 != grow->len[v] ||
-		    (next != OSR_NONE && rank[next] <= rank[c]))
+		    !grow_rises(grow, c))
 			continue;
 		cost = FULL;
 		if (grow_has_room(grow, c, fabric->sw_sources[v]))
@@ -213,7 +225,7 @@ static uint32_t grow_image_of(const struct grow *grow, uint32_t k, uint32_t v, u
 		*n_routes = grow->flow[from];
 	c = grow_image(grow, k)[grow->by0[from]];
 	if (c == OSR_NONE || fabric->chan_src[c] != v ||
-	    grow->len[fabric->chan_dst[c]] + 1 != grow->len[v])
+	    grow->len[fabric->chan_dst[c]] + 1 != grow->len[v] || !grow_rises(grow, c))
 		return OSR_NONE;
 	return grow_has_room(grow, c, *n_routes) ? c : OSR_NONE;
 }
@@ -222,8 +234,9 @@ static uint32_t grow_image_of(const struct grow *grow, uint32_t k, uint32_t v, u
 static void grow_tree(struct grow *grow, uint32_t k, uint32_t d, const uint8_t *row0)
 {
 	const struct osr_fabric *fabric = grow->fabric;
-	uint32_t root = fabric->dest_switch[d], *by = grow->turns.by;
+	uint32_t root = fabric->dest_switch[d], *by = grow->by;
 	uint8_t *row = grow_row(grow, k, d);
+	bool ok = true;
 
 	memcpy(row, row0, fabric->n_switches);
 	memset(by, 0xff, fabric->n_switches * sizeof(*by));
@@ -235,6 +248,7 @@ static void grow_tree(struct grow *grow, uint32_t k, uint32_t d, const uint8_t *
 		by[v] = grow_image_of(grow, k, v, &n_routes);
 		if (by[v] == OSR_NONE)
 			by[v] = grow_choose(grow, k, d, v, n_routes);
+		ok = ok && grow_rises(grow, by[v]);
 		grow->way[v] = grow_way(grow, by[v], n_routes);
 		row[v] = fabric->chan_port[by[v]];
 		for (uint32_t c = by[v]; c != OSR_NONE; c = by[fabric->chan_dst[c]])
@@ -242,7 +256,7 @@ static void grow_tree(struct grow *grow, uint32_t k, uint32_t d, const uint8_t *
 	}
 	OSR_EACH_NEAR_FIRST(v, grow->list, grow->n_list)
 	grow->fresh[by[v]] = 0;
-	if (osr_planes_turns_add(&grow->turns, true))
+	if (ok)
 		return;
 	memcpy(row, row0, fabric->n_switches);
 	memcpy(by, grow->by0, fabric->n_switches * sizeof(*by));
@@ -271,7 +285,7 @@ static enum osr_status grow_units(struct grow *grow, struct osr_diag *why)
 	return OSR_OK;
 }
 
-static enum osr_status grow_init(struct grow *grow, const uint32_t *keys, struct osr_diag *why)
+static enum osr_status grow_init(struct grow *grow, struct osr_diag *why)
 {
 	const struct osr_fabric *fabric = grow->fabric;
 	struct osr_arena *scratch = grow->in->scratch;
@@ -284,13 +298,14 @@ static enum osr_status grow_init(struct grow *grow, const uint32_t *keys, struct
 	grow->begin = osr_alloc(scratch, n + 1, sizeof(*grow->begin));
 	grow->len = osr_alloc(scratch, n, sizeof(*grow->len));
 	grow->by0 = osr_alloc(scratch, n, sizeof(*grow->by0));
+	grow->by = osr_alloc(scratch, n, sizeof(*grow->by));
 	grow->flow = osr_alloc(scratch, n, sizeof(*grow->flow));
 	grow->way = osr_alloc(scratch, n, sizeof(*grow->way));
 	grow->fresh = osr_calloc(scratch, m, sizeof(*grow->fresh));
 	if (st || osr_arena_failed(scratch, why))
 		return OSR_NOMEM;
 	memcpy(grow->lft, grow->in->plane0->lft, rows);
-	return osr_planes_turns_init(&grow->turns, fabric, grow->in->plane0, keys, scratch, why);
+	return OSR_OK;
 }
 
 static bool grow_is_host(const struct grow *grow, uint32_t d)
@@ -307,20 +322,19 @@ static uint64_t grow_busiest(const struct grow *grow)
 	return most;
 }
 
-/* All turns of plane 0 rise from here on. Then the load is that of all planes, as far as known. */
+/* The load of plane 0, and of all other planes as far as there are images. */
 static enum osr_status grow_plane0(struct grow *grow, struct osr_diag *why)
 {
 	const struct osr_fabric *fabric = grow->fabric;
 	uint64_t *load0 = osr_alloc(grow->in->scratch, fabric->n_channels, sizeof(*load0));
-	bool ok = true;
 
 	if (osr_arena_failed(grow->in->scratch, why))
 		return OSR_NOMEM;
 	OSR_EACH_DEST(d, fabric) {
+		if (!grow_is_host(grow, d))
+			continue;
 		grow_lay_out(grow, grow_row(grow, 0, d), fabric->dest_switch[d]);
-		if (grow_is_host(grow, d))
-			grow_carry(grow, grow->by0, NULL, 1);
-		ok = ok && osr_planes_turns_add(&grow->turns, grow_is_host(grow, d));
+		grow_carry(grow, grow->by0, NULL, 1);
 	}
 	grow->most = grow_busiest(grow) * grow->in->mates.n * ALLOWED / 100;
 	memcpy(load0, grow->load, fabric->n_channels * sizeof(*load0));
@@ -331,8 +345,7 @@ static enum osr_status grow_plane0(struct grow *grow, struct osr_diag *why)
 			if (image[c] != OSR_NONE)
 				grow->load[image[c]] += load0[c];
 	}
-	return ok ? OSR_OK
-		  : osr_fail(why, OSR_NOT_APPLICABLE, "the turns of plane 0 are in no order");
+	return OSR_OK;
 }
 
 /* The row of plane 0 that the tree of d in plane k comes from. */
@@ -353,6 +366,8 @@ static void grow_planes(struct grow *grow)
 	OSR_EACH_DEST(d, fabric) {
 		const uint8_t *laid_out = NULL;
 
+		if (!grow_is_host(grow, d))
+			continue;
 		for (uint32_t k = 1; k < grow->in->mates.n; k++) {
 			const uint32_t *image = grow_image(grow, k);
 			bool is_lid = osr_planes_lid(grow->in, d, k) != OSR_NONE;
@@ -363,13 +378,13 @@ static void grow_planes(struct grow *grow)
 			if (laid_out != row0)
 				grow_lay_out(grow, row0, fabric->dest_switch[d]);
 			laid_out = row0;
-			if (image && grow_is_host(grow, d))
+			if (image)
 				grow_carry(grow, grow->by0, image, -1);
 			memcpy(grow_row(grow, k, d), row0, fabric->n_switches);
 			if (!is_lid)
 				continue;
 			grow_tree(grow, k, d, row0);
-			grow_carry(grow, grow->turns.by, NULL, 1);
+			grow_carry(grow, grow->by, NULL, 1);
 		}
 	}
 }
@@ -378,7 +393,7 @@ static void grow_planes(struct grow *grow)
 static bool grow_is_full(const struct grow *grow)
 {
 	OSR_EACH_NEAR_FIRST(v, grow->list, grow->n_list)
-	if (grow->load[grow->turns.by[v]] > grow->most)
+	if (grow->load[grow->by[v]] > grow->most)
 		return true;
 	return false;
 }
@@ -395,13 +410,13 @@ static void grow_again(struct grow *grow)
 			if (osr_planes_lid(grow->in, d, k) == OSR_NONE)
 				continue;
 			grow_lay_out(grow, grow_from(grow, k, d), root);
-			osr_planes_turns_read(&grow->turns, grow_row(grow, k, d), root);
+			grow_read(grow, grow_row(grow, k, d), root, grow->by);
 			if (!grow_is_full(grow))
 				continue;
-			grow_carry(grow, grow->turns.by, NULL, -1);
+			grow_carry(grow, grow->by, NULL, -1);
 			grow_carry(grow, grow->by0, NULL, 0);
 			grow_tree(grow, k, d, grow_from(grow, k, d));
-			grow_carry(grow, grow->turns.by, NULL, 1);
+			grow_carry(grow, grow->by, NULL, 1);
 		}
 }
 
@@ -409,24 +424,18 @@ static void grow_again(struct grow *grow)
 static bool grow_may(struct osr_moves *moves, uint32_t d, uint32_t v, uint32_t c,
 		     const uint16_t *list, uint32_t n)
 {
-	struct grow *grow = moves->ctx;
+	const struct grow *grow = moves->ctx;
 	const struct osr_fabric *fabric = grow->fabric;
-	struct osr_order *order = &grow->turns.order;
+	const uint32_t *rank = grow->in->plane0->rank;
 	const uint8_t *row = moves->hop + (size_t)d * fabric->n_switches;
 	uint32_t u = fabric->chan_dst[c];
-	bool ok;
+	bool ok = u == fabric->dest_switch[d] || rank[c] < rank[fabric->chan_row[u] + row[u]];
 
-	osr_order_begin(order);
-	ok = u == fabric->dest_switch[d] ||
-	     osr_order_add(order, c, fabric->chan_row[u] + row[u], 1);
 	for (uint32_t i = 0; i < n && ok; i++) {
 		uint32_t by = fabric->chan_row[list[i]] + row[list[i]];
 
-		if (list[i] != v && fabric->chan_dst[by] == v)
-			ok = osr_order_add(order, by, c, 1);
+		ok = list[i] == v || fabric->chan_dst[by] != v || rank[by] < rank[c];
 	}
-	if (!ok)
-		osr_order_undo(order, 0);
 	return ok;
 }
 
@@ -480,15 +489,13 @@ static void grow_write(const struct grow *grow, struct planes_offer *offer)
 			if (lid != OSR_NONE)
 				osr_planes_own(grow->in, lid, grow_row(grow, k, d), offer);
 		}
-	offer->first.rank = grow->turns.order.rank;
 }
 
 enum osr_status osr_planes_grow(const struct planes_in *in, const struct planes_places *places,
-				const uint32_t *keys, struct planes_offer *offer,
-				struct osr_diag *why)
+				struct planes_offer *offer, struct osr_diag *why)
 {
 	struct grow grow = { .in = in, .fabric = in->first, .places = places };
-	enum osr_status st = grow_init(&grow, keys, why);
+	enum osr_status st = grow_init(&grow, why);
 
 	if (!st)
 		st = grow_plane0(&grow, why);
@@ -509,5 +516,5 @@ enum osr_status osr_planes_ways(struct planes_in *in, struct planes_offer *offer
 	if (!in->plane0->rank || in->plane0->sl || in->plane0->sl2vl)
 		return osr_fail(why, OSR_NOT_APPLICABLE, "more than one lane");
 	st = osr_planes_offer(in, OSR_PLANE_WAYS, offer, why);
-	return st ? st : osr_planes_grow(in, NULL, in->plane0->rank, offer, why);
+	return st ? st : osr_planes_grow(in, NULL, offer, why);
 }

@@ -7,8 +7,6 @@
 #include <osmroutes/planes.h>
 #include <osmroutes/routing.h>
 
-#include "core/order/order.h"
-
 /* Everything that a renaming is made of. */
 struct planes_in {
 	const struct osr_fabric *fabric;  /* with all LIDs */
@@ -34,7 +32,7 @@ enum osr_status osr_planes_find_mates(struct planes_in *in, struct osr_diag *dia
 /* Planes of this kind, with room for rows of their own; as yet there are none. */
 enum osr_status osr_planes_offer(const struct planes_in *in, enum osr_plane kind,
 				 struct planes_offer *offer, struct osr_diag *diag);
-/* The LID has this row, as its own unless it has it already. */
+/* The LID has this row: the tree of an end port of the same switch, or its own. */
 void osr_planes_own(const struct planes_in *in, uint32_t lid, const uint8_t *row,
 		    struct planes_offer *offer);
 /*
@@ -58,34 +56,11 @@ struct planes_places {
 enum osr_status osr_planes_places(const struct planes_in *in, bool round,
 				  struct planes_places *places, struct osr_diag *why);
 
-/* turns.c: the turns of trees on one lane, in one order. */
-struct planes_turns {
-	const struct osr_fabric *fabric;
-	struct osr_order order;
-	/* [n_switches] by which channel each switch of a tree sends; OSR_NONE: by none, as the root */
-	uint32_t *by;
-};
 /*
- * With those of multicast, if routing has them in its certificate. Channels begin in the order of
- * keys[n_channels].
- */
-enum osr_status osr_planes_turns_init(struct planes_turns *turns, const struct osr_fabric *fabric,
-				      const struct osr_routing *routing, const uint32_t *keys,
-				      struct osr_arena *scratch, struct osr_diag *diag);
-void osr_planes_turns_read(struct planes_turns *turns, const uint8_t *row, uint32_t root);
-/*
- * The tree in turns->by, of a host or of port 0 of a switch. False: it closes a cycle, and nothing
- * has changed.
- */
-bool osr_planes_turns_add(struct planes_turns *turns, bool host);
-
-/*
- * grow.c: trees of their own, from their images by these places, or NULL. Channels begin in the order
- * of keys[n_channels].
+ * grow.c: trees of their own, from their images by these places, or NULL.
  */
 enum osr_status osr_planes_grow(const struct planes_in *in, const struct planes_places *places,
-				const uint32_t *keys, struct planes_offer *offer,
-				struct osr_diag *why);
+				struct planes_offer *offer, struct osr_diag *why);
 
 /*
  * What there is to choose from. OSR_NOT_APPLICABLE, with the reason, or "" where nobody would expect

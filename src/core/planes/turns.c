@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One order of all turns of all planes, on one lane: see planes_private.h. */
-#include "planes_private.h"
+/* The certificate of rows of their own after a repair: one order of all turns, on one lane. */
+#include <osmroutes/planes.h>
 
 #include <string.h>
 
 #include <osmroutes/each.h>
+#include <osmroutes/routing.h>
+
+#include "core/order/order.h"
+
+struct turns {
+	const struct osr_fabric *fabric;
+	struct osr_order order;
+	/* [n_switches] by which channel each switch of a tree sends; OSR_NONE: by none, as the root */
+	uint32_t *by;
+};
 
 /* Cables of the spanning tree of multicast. */
 static bool turns_in_span(const struct osr_fabric *fabric, const uint32_t *parent, uint32_t c)
@@ -13,7 +23,7 @@ static bool turns_in_span(const struct osr_fabric *fabric, const uint32_t *paren
 	       parent[fabric->chan_dst[c]] == fabric->chan_rev[c];
 }
 
-static bool turns_add_span(struct planes_turns *turns, const uint32_t *parent)
+static bool turns_add_span(struct turns *turns, const uint32_t *parent)
 {
 	const struct osr_fabric *fabric = turns->fabric;
 	bool ok = true;
@@ -30,9 +40,9 @@ static bool turns_add_span(struct planes_turns *turns, const uint32_t *parent)
 	return ok;
 }
 
-enum osr_status osr_planes_turns_init(struct planes_turns *turns, const struct osr_fabric *fabric,
-				      const struct osr_routing *routing, const uint32_t *keys,
-				      struct osr_arena *scratch, struct osr_diag *diag)
+static enum osr_status turns_init(struct turns *turns, const struct osr_fabric *fabric,
+				  const struct osr_routing *routing, const uint32_t *keys,
+				  struct osr_arena *scratch, struct osr_diag *diag)
 {
 	enum osr_status st;
 
@@ -53,13 +63,17 @@ enum osr_status osr_planes_turns_init(struct planes_turns *turns, const struct o
 }
 
 /* The turn from channel c to the next one. */
-static inline bool turns_add(struct planes_turns *turns, uint32_t c, uint32_t next)
+static inline bool turns_add_turn(struct turns *turns, uint32_t c, uint32_t next)
 {
 	return next == OSR_NONE || turns->order.used[osr_turn(turns->fabric, c, next)] ||
 	       osr_order_add(&turns->order, c, next, 1);
 }
 
-bool osr_planes_turns_add(struct planes_turns *turns, bool host)
+/*
+ * The tree in turns->by, of a host or of port 0 of a switch. False: it closes a cycle, and nothing
+ * has changed.
+ */
+static bool turns_add(struct turns *turns, bool host)
 {
 	const struct osr_fabric *fabric = turns->fabric;
 	bool ok = true;
@@ -75,7 +89,7 @@ bool osr_planes_turns_add(struct planes_turns *turns, bool host)
 		while (ok && c != OSR_NONE && (host || fabric->sw_sources[v])) {
 			uint32_t next = turns->by[fabric->chan_dst[c]];
 
-			ok = turns_add(turns, c, next);
+			ok = turns_add_turn(turns, c, next);
 			c = host ? OSR_NONE : next;
 		}
 	}
@@ -84,7 +98,7 @@ bool osr_planes_turns_add(struct planes_turns *turns, bool host)
 	return ok;
 }
 
-void osr_planes_turns_read(struct planes_turns *turns, const uint8_t *row, uint32_t root)
+static void turns_read(struct turns *turns, const uint8_t *row, uint32_t root)
 {
 	OSR_EACH_SWITCH(v, turns->fabric)
 		turns->by[v] = v == root ? OSR_NONE : osr_port_channel(turns->fabric, v, row[v]);
@@ -96,7 +110,7 @@ enum osr_status osr_planes_certify(const struct osr_fabric *fabric, const uint32
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	size_t n = fabric->n_switches;
-	struct planes_turns turns;
+	struct turns turns;
 	struct osr_diag why;
 	enum osr_status st;
 	bool any = false, ok;
@@ -106,7 +120,7 @@ enum osr_status osr_planes_certify(const struct osr_fabric *fabric, const uint32
 	if (!any)
 		return OSR_OK;
 	routing->stable.together = false; /* only plane 0 knows that */
-	st = osr_planes_turns_init(&turns, fabric, routing, keys, scratch, &why);
+	st = turns_init(&turns, fabric, routing, keys, scratch, &why);
 	ok = !st;
 	if (st == OSR_NOMEM)
 		return osr_fail(diag, st, "%s", why.text);
@@ -122,8 +136,8 @@ enum osr_status osr_planes_certify(const struct osr_fabric *fabric, const uint32
 
 			if (routing->planes.tree_of[d] != d || own != (first != d))
 				continue;
-			osr_planes_turns_read(&turns, row, root);
-			if (ok && osr_planes_turns_add(&turns, host))
+			turns_read(&turns, row, root);
+			if (ok && turns_add(&turns, host))
 				continue;
 			ok &= own;
 			routing->planes.tree_of[d] = first;

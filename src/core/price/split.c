@@ -17,7 +17,7 @@ static const struct {
 	uint32_t least;   /* number of bisections */
 	enum way n_ways;
 } efforts[] = {
-	[OSR_SPLIT_CHOICE] = { 6000, 4, TWO },
+	[OSR_SPLIT_CHOICE] = { 2000, 4, TWO },
 	[OSR_SPLIT_REPORT] = { 10000, 6, N_WAYS },
 	[OSR_SPLIT_EXACT] = { 40000, 12, N_WAYS },
 };
@@ -35,6 +35,7 @@ struct splitter {
 	uint32_t n_lids, n_ways; /* with one LID a host all ways equal FIRST: n_ways is 1 */
 	uint32_t parts[N_WAYS];  /* of a flow */
 	uint32_t fastest;
+	bool alike; /* all channels are as fast */
 	uint32_t *host, n_hosts;
 	uint32_t *drawn;   /* [n_hosts / 2] the LID of way ONE */
 	struct part *part; /* [n_hosts / 2 * n_lids] of the current bisection */
@@ -91,13 +92,19 @@ static struct part split_route(struct splitter *splitter, uint32_t from, uint32_
 /* The bandwidth of a flow if all of its parts had the share of this part. */
 static uint32_t split_share(const struct splitter *splitter, enum way way, const struct part *part)
 {
-	uint64_t rate = 1, load = 0;
+	uint64_t rate = splitter->alike ? splitter->fastest : 1, load = 0;
 
 	/* The channel with the highest load / rate. */
 	for (size_t k = part->begin; k < part->begin + part->n; k++) {
 		uint32_t c = splitter->route[k];
-		uint64_t mine = splitter->fabric->chan_rate[c] ? splitter->fabric->chan_rate[c]
-							       : splitter->fastest;
+		uint64_t mine;
+
+		if (splitter->alike) {
+			load = splitter->load[c] > load ? splitter->load[c] : load;
+			continue;
+		}
+		mine = splitter->fabric->chan_rate[c] ? splitter->fabric->chan_rate[c]
+						      : splitter->fastest;
 
 		if (splitter->load[c] * rate <= load * mine)
 			continue;
@@ -177,6 +184,10 @@ static void split_hosts(struct splitter *splitter)
 	OSR_EVERY_CHANNEL(c, fabric)
 		splitter->fastest = fabric->chan_rate[c] > splitter->fastest ? fabric->chan_rate[c]
 									     : splitter->fastest;
+	splitter->alike = true;
+	OSR_EVERY_CHANNEL(c, fabric)
+		splitter->alike &=
+			!fabric->chan_rate[c] || fabric->chan_rate[c] == splitter->fastest;
 	splitter->parts[FIRST] = splitter->parts[ONE] = 1;
 	splitter->parts[TWO] = splitter->n_lids > 1 ? 2 : 1;
 	splitter->parts[ALL] = splitter->n_lids;
