@@ -440,13 +440,13 @@ static void test_numbers_stay(void **state)
 	for (uint32_t seed = first; seed < first + n; seed++) {
 		struct osr_prng prng = { .state = seed };
 		struct osr_arena arena[3] = { { 0 }, { 0 }, { 0 } };
-		struct routed x, less, back, anew, more;
+		struct routed x, less, back, anew, most, more;
 		struct osr_result was, then, stored;
 		bool there[MAX_HOSTS], fewer[MAX_HOSTS];
 		struct osr_diag diag = { "" };
 		struct counted counted;
 		struct shape shape;
-		uint32_t all, n_away = 0;
+		uint32_t all, i, n_away = 0;
 		uint8_t *bytes;
 		size_t size;
 
@@ -455,7 +455,7 @@ static void test_numbers_stay(void **state)
 		draw_hosts(&prng, all, draw_number(&prng, &shape, seed % 2), there);
 		memcpy(fewer, there, sizeof(fewer));
 		count_set(&shape, there, &counted);
-		for (uint32_t i = 0; i < all; i++)
+		for (i = 0; i < all; i++)
 			if (osr_prng_below(&prng, 8) == 0 && 4 * ++n_away <= counted.n)
 				fewer[i] = false;
 		route(&shape, there, NULL, NULL, &x);
@@ -474,8 +474,17 @@ static void test_numbers_stay(void **state)
 		route(&shape, there, NULL, &then, &back);
 		if (count_changed(&x, &back))
 			fail_msg("seed %u, %s: entries change when hosts return", seed, shape.text);
-		/* From what has never seen the others: they are new. */
+		/*
+		 * From what has never seen the others: they are new. One that is away at that time
+		 * comes last.
+		 */
+		for (i = osr_prng_below(&prng, all); !fewer[i];)
+			i = (i + 1) % all;
+		memcpy(fewer, there, sizeof(fewer));
+		fewer[i] = false;
 		then = result_of(&anew);
+		route(&shape, fewer, NULL, &then, &most);
+		then = result_of(&most);
 		route(&shape, there, NULL, &then, &more);
 		count_set(&shape, there, &counted);
 		take_order(&more, &counted);
@@ -483,12 +492,13 @@ static void test_numbers_stay(void **state)
 		if (counted.n % period_of(&shape) == 0 && !at_bound(&counted))
 			fail_msg("seed %u, %s: not at the bound with new hosts", seed, shape.text);
 		free(bytes);
-		for (unsigned i = 0; i < 3; i++)
+		for (i = 0; i < 3; i++)
 			osr_arena_free(&arena[i]);
 		drop(&x);
 		drop(&less);
 		drop(&back);
 		drop(&anew);
+		drop(&most);
 		drop(&more);
 		osr_net_free(&shape.net);
 	}

@@ -205,8 +205,8 @@ enum osr_status osr_pgft_recall(struct pgft_work *work, const struct pgft_part *
 }
 
 /*
- * The numbers of hosts. If one of them has another number now, hosts that are away have none: their
- * old ones belong to others.
+ * The numbers of hosts. If one of them is new, or has another number now, hosts that are away have
+ * none: their old ones may belong to others.
  */
 static void remember_numbers(const struct osr_pgft *pgft, struct osr_pgft_known *row, size_t n_rows)
 {
@@ -225,7 +225,7 @@ static void remember_numbers(const struct osr_pgft *pgft, struct osr_pgft_known 
 			key.port = fabric->term_port[t];
 			known = bsearch(&key, row, n_rows, sizeof(key), compare_rows);
 			osr_invariant(known);
-			anew |= known->a && known->a != a;
+			anew |= known->a != a;
 			known->a = pass ? a : known->a;
 		}
 	}

@@ -92,7 +92,7 @@ static void count_windows(struct shift *shift, uint32_t first, uint32_t size, bo
 		uint32_t begin = k + size > n ? k + size - n : 0, end = k + size < n ? k + size : n;
 
 		if (up)
-			begin = k > size ? k : size;
+			begin = k;
 		else
 			end = k < size ? k : size;
 		while (from < begin)
