@@ -6,7 +6,7 @@ import random
 import re
 import shutil
 
-from measure import Data, Failure, read_net
+from measure import Data, Failure, read_net, sm_first
 
 # Figure 3: end ports and trees. The paper names the numbers only; these are real life fat trees, the
 # 1,944 as its table 3 has them.
@@ -180,6 +180,60 @@ def partial(workshop):
     return [data]
 
 
+# ---- partly populated trees -----------------------------------------------------------------------
+
+# Tree, the cables that have to divide the number of hosts, two numbers of hosts, and draws by stock ftree, which is slow.
+SUBSETS = [(('12,12', '1,6', '1,2'), 12, (120, 115), 3), (('6,6,4', '1,6,2', '1,1,3'), 36, (108, 103), 3),
+           (('8,4,4', '1,4,4', '1,1,1'), 16, (96, 91), 3), (('18,18,6', '1,18,6', '1,1,3'), 324, (1620, 1601), 0)]
+SUBSET_DRAWS = 12
+
+
+def _least(shape, place):
+    """Mean over the stages of the flows out of the worst sub-tree, over its cables."""
+    m, w, p = ([int(n) for n in of.split(',')] for of in shape)
+    n, total = len(place), 0
+    for stage in range(1, n):
+        least, below, ways = 1, 1, 1
+        for level in range(1, len(m)):
+            below, ways = below * m[level - 1], ways * w[level]
+            out = collections.Counter(a // below for a, b in zip(place, place[stage:] + place[:stage]) if a // below != b // below)
+            least = max([least, *(-(-flows // (ways * p[level])) for flows in out.values())])
+        total += least
+    return total / (n - 1)
+
+
+def _without(text, names):
+    """A net file without these hosts."""
+    every = '|'.join(names)
+    return re.sub(r'(?m)^\[\d+\]\s*"(?:%s)".*\n' % every, '', re.sub(r'(?m)^Ca\t\d+ "(?:%s)".*\n(?:\[.*\n)*' % every, '', text))
+
+
+def subsets(workshop):
+    """Shift over all hosts of trees that lack some at random, ours and stock ftree (section V-B, D-Mod-K)."""
+    data = Data('dmodk_subsets', ['tree', 'hosts', 'there', 'rule', 'seed', 'by', 'routing', 'hsd', 'most', 'least'])
+    for shape, period, numbers, stock_seeds in SUBSETS:
+        with open(tree(workshop, *shape)) as file:
+            whole = file.read()
+        every = sorted(re.findall(r'(?m)^Ca\t\d+ "(\w+)"', whole))
+        for there in numbers:
+            for seed in range(1, SUBSET_DRAWS + 1):
+                gone = random.Random(seed).sample(every, len(every) - there)
+                net = workshop.edit(tree(workshop, *shape), lambda text: sm_first(_without(text, gone)))
+                hosts = [host for host in every if host not in gone]
+                least = _least(shape, [every.index(host) for host in hosts])
+                rows = [('ours', 'dmodk', workshop.patterns(net, 'dmodk', ['cps-shift'], hosts, ranking='ordered'))]
+                if seed <= stock_seeds:
+                    rows += [('stock', 'ftree', got) for got in workshop.stock(net, ['ftree'], lambda done: workshop.patterns(
+                        net, {'tables': done.lfts}, ['cps-shift'], hosts, ranking='ordered')).values()]
+                for by, routing, got in rows:
+                    row = got['cps-shift']['ordered']
+                    if by == 'ours' and there % period == 0 and abs(row['hsd'] - least) > 1e-9:
+                        raise Failure('%s, %d hosts, seed %d: HSD %f, the least is %f' % (tuple_of(*shape), there, seed, row['hsd'], least))
+                    data.add(tuple_of(*shape), len(every), there, 'other' if there % period else 'multiple', seed, by, routing,
+                             row['hsd'], row['max_congestion'], least)
+    return [data]
+
+
 # ---- broken trees ---------------------------------------------------------------------------------
 
 
@@ -238,6 +292,6 @@ def faults_large(workshop):
 
 ALL = {
     'dmodk-figure2': figure2, 'dmodk-figure3': figure3, 'dmodk-ring': ring,
-    'dmodk-theorem3': theorem3, 'dmodk-partial': partial, 'dmodk-faults': faults,
+    'dmodk-theorem3': theorem3, 'dmodk-partial': partial, 'dmodk-subsets': subsets, 'dmodk-faults': faults,
     'dmodk-faults-large': faults_large,
 }

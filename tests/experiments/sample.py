@@ -60,6 +60,7 @@ SAMPLES = {
     'sharing': (X.sharing, {}),
     'table3': (X.table3, {(X, 'TABLE3'): X.TABLE3[:1]}),
     'dmodk_partial': (T.partial, {(T, 'PARTIAL'): [(T.PARTIAL[0][0], T.PARTIAL[0][1][:1])]}),
+    'dmodk_subsets': (T.subsets, {(T, 'SUBSETS'): [T.SUBSETS[1][:3] + (0,)], (T, 'SUBSET_DRAWS'): FIRST}),
     'dmodk_faults': (broken_with_stock, {}),
     'dmodk_faults_large': (broken('dmodk_faults_large', T.LARGE, {'dmodk': 1}, 'cps-shift:100'), {}),
     'dmodk_figure2': (T.figure2, {(T, 'FIGURE2'): [T.SIZES[1] + (3, 20, (0,))]}),
