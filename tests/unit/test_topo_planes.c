@@ -535,6 +535,47 @@ static void test_dead_host(void **state)
 }
 
 /*
+ * dmodk routes anew after each fault, and its planes stay: a dead cable changes no more entries than
+ * with one LID a port, times the LIDs, and all come back with it.
+ */
+static void test_full_routes(void **state)
+{
+	uint64_t changed[3] = { 0 }, n;
+	struct osr_net net;
+
+	draw_net("tree m=4,4,4 w=1,4,4", &net);
+	for (uint8_t lmc = 0; lmc < 3; lmc++) {
+		struct osr_arena arena = { 0 };
+		struct generation now[3];
+		struct faults faults;
+		struct osr_fabric fabric;
+
+		planes_fabric(&net, lmc, &arena, &fabric);
+		faults_new(&faults, &fabric);
+		next_sweep("dmodk", &faults, NULL, &now[0]);
+		for (uint32_t c = 0; c < fabric.n_channels; c++) {
+			if (fabric.chan_rev[c] < c)
+				continue;
+			faults_cable(&faults, c, true);
+			next_sweep("dmodk", &faults, &now[0], &now[1]);
+			changed[lmc] += osr_routing_changed(&now[0].result, &now[1].result.fabric,
+							    &now[1].result.routing, &n);
+			faults_cable(&faults, c, false);
+			next_sweep("dmodk", &faults, &now[1], &now[2]);
+			assert_true(now[2].result.digest == now[0].result.digest);
+			osr_arena_free(&now[1].arena);
+			osr_arena_free(&now[2].arena);
+		}
+		print_message("LMC %u: %lu entries changed\n", lmc, (unsigned long)changed[lmc]);
+		assert_true(changed[lmc] <= changed[0] << lmc);
+		osr_arena_free(&now[0].arena);
+		faults_free(&faults);
+		osr_arena_free(&arena);
+	}
+	osr_net_free(&net);
+}
+
+/*
  * What is stored of a result of several LIDs, read again: the next sweep makes the same tables of
  * it.
  */
@@ -598,4 +639,4 @@ static void test_chosen(void **state)
 }
 
 TEST_PROGRAM(test_first_lids, test_mates_permute, test_spines, test_mates_are_best, test_faults,
-	     test_dead_host, test_restart, test_chosen)
+	     test_dead_host, test_full_routes, test_restart, test_chosen)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* See sweep.h. */
 #include <osmroutes/bound.h>
+#include <osmroutes/each.h>
 #include <osmroutes/lanes.h>
 #include <osmroutes/sweep.h>
 
@@ -294,8 +295,27 @@ static enum osr_status sweep_first_lids(const struct osr_job *job, const struct 
 /* ---- several LIDs a port --------------------------------------------------------------------- */
 
 /*
- * All LIDs, from the tables of the first ones: after a re-route in the planes of the tables that it
- * started from.
+ * Shall the planes of the last sweep stay after a full route? An engine that has no others, and
+ * notes for the next one, keeps what routes it can. LIDs that are new want planes as well.
+ */
+static bool sweep_keeps_planes(const struct osr_job *job)
+{
+	return job->notes.size && !(job->engine->capabilities & OSR_ENGINE_REROUTE) &&
+	       job->fabric->n_dests <= job->previous->fabric.n_dests;
+}
+
+/* Are all rows those of first LIDs? Others, once mended, do not return with the cables. */
+static bool sweep_planes_follow(const struct osr_fabric *fabric, const struct osr_planes *planes)
+{
+	OSR_EACH_DEST(d, fabric)
+		if (osr_plane_of(fabric, planes->tree_of[d]))
+			return false;
+	return true;
+}
+
+/*
+ * All LIDs, from the tables of the first ones, in the planes of the tables that these started from;
+ * else in planes of their own.
  */
 static enum osr_status sweep_expand(const struct osr_job *job, const struct osr_fabric *fabric,
 				    const struct osr_routing *first)
@@ -303,16 +323,22 @@ static enum osr_status sweep_expand(const struct osr_job *job, const struct osr_
 	const struct osr_result *last = job->previous,
 				*base = last && last->baseline ? last->baseline : last;
 	struct osr_earlier earlier = { .routing.planes.n = 0 };
+	bool stay = first->stable.kept || (base && sweep_keeps_planes(job));
 	const struct osr_routing *own = NULL;
 	struct osr_planes planes;
-	enum osr_status st;
+	enum osr_status st = OSR_OK;
 
-	if (!first->stable.kept)
+	if (stay)
+		st = osr_carry(&base->fabric, &base->routing, job->fabric, job->scratch,
+			       job->scratch, &earlier, job->diag);
+	planes = earlier.routing.planes;
+	if (!st && !first->stable.kept)
+		stay = planes.n && planes.n == osr_planes_count(job->fabric) &&
+		       (job->fabric->n_channels <= base->fabric.n_channels ||
+			sweep_planes_follow(job->fabric, &planes));
+	if (!st && !stay)
 		return osr_planes_choose(job->fabric, fabric, first, &job->request, job->scratch,
 					 job->arena, job->routing, job->diag);
-	st = osr_carry(&base->fabric, &base->routing, job->fabric, job->scratch, job->scratch,
-		       &earlier, job->diag);
-	planes = earlier.routing.planes;
 	if (planes.n)
 		own = &earlier.routing;
 	if (!st && own)
