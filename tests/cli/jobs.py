@@ -106,13 +106,40 @@ def forms(net, every):
         assert not out and said.count('\n') == 1 and what in said, '%s: %s' % (bad, said)
 
 
+def without(net, to, gone):
+    """The fabric without these hosts."""
+    with open(net) as whole, open(to, 'w') as file:
+        file.write('\n\n'.join(re.sub('.*"(?:%s)".*\n' % '|'.join(gone), '', part + '\n').rstrip('\n')
+                               for part in whole.read().split('\n\n')
+                               if not re.search('(?m)^Ca\\t\\d+ "(?:%s)"' % '|'.join(gone), part)) + '\n')
+    return to
+
+
+def holes(net, every, period):
+    """Hosts are missing from the tree: what is said of all that are there, and of the first ones, is so in the tables."""
+    draw, seen = random.Random(11), collections.Counter()
+    for trial in range(12):
+        n = draw.randrange(len(every) // 2, len(every))
+        n -= n % period if trial % 2 else 0
+        gone = draw.sample(every, len(every) - n)
+        less = without(net, at('less.net'), gone)
+        out, said = order(less)
+        ranks = [(host, 1) for host in out.split()]
+        assert [host for host, _ in ranks] == [host for host in every if host not in gone], out
+        shift, free = Shift(less), 'no two hosts\' flows of a shift meet' in said
+        assert free == (shift.worst(ranks) == 1) and (free or n % period), '%d hosts: %s' % (n, said)
+        first = re.search(r'%d hosts are no multiple of %d, the first (\d+) meet nowhere' % (n, period), said)
+        assert not first or shift.worst(ranks[:int(first[1])]) == 1, said
+        seen[free] += 1
+        seen['first'] += bool(first)
+    assert min(seen[True], seen[False], seen['first']), seen
+
+
 def memory(net, every):
     """A host comes back: dmodk keeps the slots of the others, so it is the last of its leaf, and shifts in that order
     meet nowhere. The options are those of the configuration."""
     less, stored, conf = at('less.net'), at('stored'), at('osmroutes.conf')
-    with open(net) as whole, open(less, 'w') as file:
-        file.write('\n\n'.join(re.sub('.*"h00".*\n', '', part) for part in whole.read().split('\n\n')
-                               if not part.startswith('Ca\t1 "h00"')))
+    without(net, less, ['h00'])
     run('route', '-e', 'dmodk', '--config=none', '--save=' + stored, less, code=0)
     kept = order('--config=none', '--previous=' + stored, net)[0].split()
     assert kept == every[1:4] + every[:1] + every[4:], kept
@@ -128,6 +155,7 @@ def memory(net, every):
 
 for i, (words, period) in enumerate(TREES):
     net, every = judge(words, period)
+    holes(net, every, period)
     if not i:
         forms(net, every)
         memory(net, every)
