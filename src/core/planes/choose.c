@@ -13,6 +13,7 @@
 
 #define GAIN 1010   /* permille of what the first LIDs give, for other planes than these repeated */
 #define MUCH 1050   /* permille of them, which exchange gives on trees */
+#define MANY 8      /* planes that a damaged tree has ways for that places leave unused */
 #define BETTER 1005 /* permille of what the planes before give */
 #define WHOLE UINT64_C(1000000000)
 #define NOTE 400
@@ -97,13 +98,13 @@ static const struct choice {
 	const char *name;
 	enum osr_status (*make)(struct planes_in *in, struct planes_offer *offer,
 				struct osr_diag *why);
-	enum { ALWAYS, WHOLE_TREE, NO_TREE, NOT_WHOLE } when;
+	enum { ALWAYS, WHOLE_TREE, NO_TREE, NEITHER, MANY_WAYS } when;
 } choices[] = {
 	{ "exchange", osr_planes_exchange, ALWAYS },
 	{ "exchange all around", osr_planes_exchange_round, WHOLE_TREE },
-	{ "mates", choose_mates, NO_TREE },
-	{ "routes of their own", osr_planes_ways, NOT_WHOLE },
 	{ "dimensions in reverse", osr_planes_reverse, NO_TREE },
+	{ "mates", choose_mates, NEITHER },
+	{ "routes of their own", osr_planes_ways, MANY_WAYS },
 };
 
 struct chooser {
@@ -113,7 +114,7 @@ struct chooser {
 	struct osr_routing *routing;
 	struct planes_offer best;
 	const char *name, *made; /* of the best; of the tables that are there */
-	bool repeats;            /* places of some switches do, in what exchange offers */
+	bool lines;              /* dimensions can be in reverse */
 	bool gains;              /* something that has been measured does */
 	uint64_t wanted;         /* of the next one, in thousandths of a millionth of a link */
 	uint32_t first;          /* what first LIDs give */
@@ -121,23 +122,28 @@ struct chooser {
 };
 
 /*
- * On whole trees exchange gains for sure, and mates and routes of their own serve no better. Neither do
- * routes of their own on damaged ones where all places differ. On what is no tree they gain nothing
- * where mates do not.
+ * On whole trees exchange gains for sure, and mates serve no better; neither do they where dimensions
+ * can be in reverse. Routes of their own serve damaged trees with many LIDs. On what is no tree they
+ * gain nothing where mates do not.
  */
 static bool choose_is_asked(const struct chooser *chooser, const struct choice *choice)
 {
-	bool tree = chooser->wanted > (uint64_t)chooser->first * MUCH;
+	bool whole = chooser->best.whole,
+	     tree = whole || chooser->wanted > (uint64_t)chooser->first * MUCH;
 
 	switch (choice->when) {
 	case ALWAYS:
 		return true;
 	case WHOLE_TREE:
-		return chooser->best.whole;
+		return whole;
 	case NO_TREE:
-		return !chooser->best.whole && !tree;
+		return !tree;
+	case NEITHER:
+		return !tree && !chooser->lines;
 	default:
-		return !chooser->best.whole && (tree ? chooser->repeats : chooser->gains);
+		if (!tree)
+			return chooser->gains && !chooser->lines;
+		return !whole && chooser->in.mates.n >= MANY;
 	}
 }
 
@@ -198,7 +204,7 @@ static enum osr_status choose_ask(struct chooser *chooser, const struct choice *
 	}
 	if (st)
 		return osr_fail(diag, st, "%s", why.text);
-	chooser->repeats |= offer.repeats;
+	chooser->lines |= choice->when == NO_TREE;
 	if (offer.whole && !chooser->name) {
 		chooser->best = offer;
 		chooser->name = choice->name;

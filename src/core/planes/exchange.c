@@ -200,7 +200,6 @@ static enum osr_status exchange_make(struct planes_in *in, bool round, struct pl
 		st = exchange_init(&exchange, why);
 	if (st)
 		return st;
-	offer->repeats = exchange.places.repeat;
 	offer->whole = exchange_is_exact(&exchange) && exchange_all(&exchange, offer);
 	if (offer->whole)
 		return exchange_certify(&exchange, &offer->first, why);

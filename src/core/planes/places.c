@@ -34,10 +34,10 @@ struct group {
 struct finder {
 	const struct osr_fabric *fabric;
 	struct osr_pgft pgft;
+	bool one_rate;       /* of all channels */
 	uint32_t *row;       /* [n_trees] where the groups of a tree begin */
 	struct group *group; /* by tree and digit */
-	/* Planes that differ: of a tree, and of the smallest block. */
-	uint32_t most, least;
+	uint32_t most;       /* planes that differ, of a tree */
 	/* Of a tree. */
 	uint32_t *size; /* [n] of a block; 0: it is part of another one */
 	int64_t *cost,
@@ -193,7 +193,9 @@ static void join_blocks(struct finder *finder, struct group *group, uint32_t n, 
 
 static void find_blocks(struct finder *finder, uint32_t tree, uint32_t n_planes)
 {
-	uint32_t n = finder->pgft.tree[tree].w[2], largest = 1, least = OSR_NONE, more;
+	uint32_t n = finder->pgft.tree[tree].w[2], largest = 1;
+	const struct osr_pgft_tree *found = &finder->pgft.tree[tree];
+	bool whole = finder->one_rate && !found->n_missing_links && !found->n_missing_switches;
 	struct group *group = finder->group + finder->row[tree];
 
 	for (uint32_t a = 0; a < n; a++) {
@@ -202,19 +204,15 @@ static void find_blocks(struct finder *finder, uint32_t tree, uint32_t n_planes)
 		finder->cost[a * n + a] = 0;
 		for (uint32_t b = 0; b < a; b++)
 			finder->cost[a * n + b] = finder->cost[b * n + a] =
-				cost_of_groups(finder, tree, a, b);
+				whole ? -1 : cost_of_groups(finder, tree, a, b);
 	}
 	for (uint32_t size = 1; size < n_planes; size *= 2)
 		join_blocks(finder, group, n, size);
 	for (uint32_t a = 0; a < n; a++) {
 		group[a].size = finder->size[group[a].block];
-		least = group[a].size < least ? group[a].size : least;
 		largest = group[a].size > largest ? group[a].size : largest;
 	}
-	more = second_choices(&finder->pgft.tree[tree]) * cables_of(&finder->pgft.tree[tree]);
-	largest *= more;
-	least *= more;
-	finder->least = least < finder->least ? least : finder->least;
+	largest *= second_choices(found) * cables_of(found);
 	finder->most = largest > finder->most ? largest : finder->most;
 }
 
@@ -337,7 +335,7 @@ enum osr_status osr_planes_places(const struct planes_in *in, bool round,
 	const struct osr_pgft_options any = { .max_missing = 100 };
 	const struct osr_fabric *fabric = in->first;
 	struct osr_arena *scratch = in->scratch;
-	struct finder finder = { .fabric = fabric, .most = 1, .least = OSR_NONE };
+	struct finder finder = { .fabric = fabric, .most = 1 };
 	size_t n = fabric->n_switches, m = fabric->n_channels, most = 0;
 	uint32_t n_groups = 0;
 	enum osr_status st = osr_pgft_find(fabric, &any, scratch, &finder.pgft, why);
@@ -346,6 +344,9 @@ enum osr_status osr_planes_places(const struct planes_in *in, bool round,
 		st = osr_fail(why, OSR_NOT_APPLICABLE, "blocks are large enough");
 	if (st)
 		return st;
+	finder.one_rate = true;
+	OSR_EVERY_CHANNEL(c, fabric)
+		finder.one_rate &= fabric->chan_rate[c] == fabric->chan_rate[0];
 	finder.row = osr_calloc(scratch, finder.pgft.n_trees, sizeof(*finder.row));
 	for (uint32_t tree = 0; finder.row && tree < finder.pgft.n_trees; tree++) {
 		uint32_t digits = finder.pgft.tree[tree].h > 1 ? finder.pgft.tree[tree].w[2] : 0;
@@ -374,7 +375,6 @@ enum osr_status osr_planes_places(const struct planes_in *in, bool round,
 	if (round)
 		finder.most = in->mates.n;
 	places->n = finder.most < in->mates.n ? finder.most : in->mates.n;
-	places->repeat = finder.least < in->mates.n;
 	places->level = finder.pgft.sw_level;
 	for (uint32_t k = 0; k < places->n; k++) {
 		finder.to = places->to + k * n;

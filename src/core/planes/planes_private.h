@@ -23,7 +23,6 @@ struct planes_offer {
 	struct osr_routing first; /* plane 0, with another certificate or more lanes, if need be */
 	struct osr_planes planes;
 	struct osr_routing own; /* rows of LIDs with trees of their own; lft NULL: there are none */
-	bool repeats;           /* some LIDs of a port share ways that they need not share */
 	bool whole;             /* a fat tree, of which each plane is an automorphic image */
 };
 
@@ -47,7 +46,6 @@ const uint8_t *osr_planes_mate(const struct planes_in *in, uint32_t lid);
 struct planes_places {
 	const uint8_t *level; /* [n_switches] 1: leaves; 0: outside */
 	uint32_t n;           /* planes that differ by places: plane k has those of plane k % n */
-	bool repeat;          /* some switches are at one place in several planes */
 	uint32_t *to; /* [n * n_switches] whose place a switch takes; OSR_NONE: nobody is there */
 	/* [n * n_channels] the channel in the place; OSR_NONE: there is no such cable */
 	uint32_t *image;
