@@ -756,7 +756,12 @@ static void job_say(struct args *args, const json_t *app)
 
 	for (size_t i = 0; i < json_array_size(places); i++)
 		moved |= (size_t)json_integer_value(json_array_get(places, i)) != i;
-	if (!json_is_true(json_object_get(key, "fits")))
+	if (whole_of(key, "left_out"))
+		osr_fail(&text[0], OSR_OK,
+			 "the base routing serves %" PRIu64
+			 " of the hosts: no path up and down the tree leads to them",
+			 whole_of(key, "left_out"));
+	else if (!json_is_true(json_object_get(key, "fits")))
 		osr_fail(&text[0], OSR_OK,
 			 "not all stages of shifts are free: up to %" PRIu64
 			 " flows on a cable, no routing has less than %" PRIu64,

@@ -99,7 +99,7 @@ enum osr_status osr_job_order(const struct osr_key_job *job, const uint32_t *ter
 
 /* The ranks that are on leaves, their sub-trees, and the cables of these. */
 static enum osr_status gather(const struct osr_key_job *job, const uint32_t *term, uint32_t n,
-			      struct osr_ranks *ranks, struct osr_job_worth *worth)
+			      struct osr_ranks *ranks)
 {
 	const struct osr_pgft *pgft = job->pgft;
 	uint32_t *here = osr_alloc(job->scratch, n, sizeof(*here));
@@ -113,7 +113,7 @@ static enum osr_status gather(const struct osr_key_job *job, const uint32_t *ter
 		uint32_t leaf = term[i] == OSR_NONE ? OSR_NONE : osr_leaf_of(pgft, term[i]);
 		const struct osr_pgft_tree *tree;
 
-		worth->n_left_out += term[i] != OSR_NONE && leaf == OSR_NONE;
+		ranks->n_elsewhere += term[i] != OSR_NONE && leaf == OSR_NONE;
 		if (leaf == OSR_NONE)
 			continue;
 		tree = &pgft->tree[pgft->sw_tree[leaf]];
@@ -221,19 +221,18 @@ static uint32_t count_left_out(const struct osr_ranks *ranks, const uint8_t *por
 	return n;
 }
 
-/* What the routes of the first LIDs are worth, as far as it is no more than `most`. */
-static enum osr_status worth_of_first(const struct osr_ranks *ranks, struct osr_job_rows rows,
-				      uint32_t most, struct osr_job_worth *worth)
+/* The stages of these tables, as far as the most in one is no more than `enough`. */
+static enum osr_status judge_stages(const struct osr_ranks *ranks, struct osr_job_rows rows,
+				    uint32_t enough, struct osr_job_worth *worth)
 {
+	uint32_t most = osr_job_contention(ranks, rows, OSR_SHIFTS, enough, &worth->sum);
 	uint64_t sum;
-	uint32_t contention = osr_job_contention(ranks, rows, OSR_SHIFTS, most, &worth->sum);
 
-	worth->contention = contention;
-	worth->base = true;
-	worth->fits = ranks->whole && contention <= 1;
+	worth->contention = most;
+	worth->fits = !worth->n_left_out && most <= 1;
 	worth->exchanges =
 		worth->fits && osr_job_contention(ranks, rows, OSR_EXCHANGES, 1, &sum) <= 1;
-	return contention == UINT32_MAX ? OSR_NOMEM : OSR_OK;
+	return most == UINT32_MAX ? OSR_NOMEM : OSR_OK;
 }
 
 /*
@@ -249,7 +248,9 @@ static enum osr_status take_first(const struct osr_ranks *ranks, const uint8_t *
 	struct osr_key_routes first_routes = { 0 };
 	enum osr_status st;
 
-	st = worth_of_first(ranks, rows, has_key ? worth->contention : UINT32_MAX, &of_first);
+	of_first.n_left_out = ranks->n_elsewhere;
+	of_first.base = true;
+	st = judge_stages(ranks, rows, has_key ? worth->contention : UINT32_MAX, &of_first);
 	if (st || (has_key && (of_first.contention > worth->contention ||
 			       of_first.sum > worth->sum || of_first.exchanges < worth->exchanges)))
 		return st;
@@ -261,29 +262,30 @@ static enum osr_status take_first(const struct osr_ranks *ranks, const uint8_t *
 	return OSR_OK;
 }
 
-/* Routes by numbers: ports, and what they are worth. */
+/* Routes by numbers: ports, and what they are worth. On a whole tree the windows say it. */
 static enum osr_status take_key(struct osr_ranks *ranks, uint8_t *port, struct osr_arena *arena,
 				struct osr_job_worth *worth, struct osr_key_routes *routes)
 {
 	struct osr_job_rows rows = { port, NULL };
-	enum osr_status st = osr_job_numbers(ranks, worth);
+	bool windows, powers;
+	enum osr_status st = osr_job_numbers(ranks, &windows, &powers);
 
-	worth->fits &= ranks->whole;
-	worth->exchanges &= ranks->whole;
 	if (!st)
 		st = osr_job_tables(ranks, port);
 	if (!st)
 		st = osr_job_loads(ranks, rows, arena, worth, routes);
 	if (st)
 		return st;
+	worth->n_left_out = ranks->n_elsewhere;
 	if (!ranks->whole)
 		worth->n_left_out += count_left_out(ranks, port);
+	if (!ranks->whole || !windows)
+		return judge_stages(ranks, rows, UINT32_MAX, worth);
 	worth->contention = 1;
 	worth->sum = ranks->n - 1;
-	if (!worth->fits)
-		worth->contention =
-			osr_job_contention(ranks, rows, OSR_SHIFTS, UINT32_MAX, &worth->sum);
-	return worth->contention == UINT32_MAX ? OSR_NOMEM : OSR_OK;
+	worth->fits = !worth->n_left_out;
+	worth->exchanges = powers && worth->fits;
+	return OSR_OK;
 }
 
 enum osr_status osr_job_place(const struct osr_key_job *job, const uint32_t *term, uint32_t n,
@@ -299,12 +301,13 @@ enum osr_status osr_job_place(const struct osr_key_job *job, const uint32_t *ter
 
 	*routes = (struct osr_key_routes){ 0 };
 	*worth = (struct osr_job_worth){ .base = choice == OSR_JOB_FIRST };
-	st = gather(job, term, n, &ranks, worth);
+	st = gather(job, term, n, &ranks);
 	/* On one leaf no cable between switches is used. */
 	stays = !st && (!ranks.tree || ranks.tree->h < 2 || ranks.most[1] == ranks.n);
 	if (stays) {
 		worth->base |= choice == OSR_JOB_EITHER;
-		worth->fits = worth->exchanges = true;
+		worth->n_left_out = ranks.n_elsewhere;
+		worth->fits = worth->exchanges = !worth->n_left_out;
 	}
 	if (!st && !stays) {
 		worth->bound = bound_of(&ranks);

@@ -36,7 +36,7 @@ struct osr_job_worth {
 	uint64_t sum;        /* over the stages of the most in each */
 	uint64_t meets;      /* its load times that of others, over all cables */
 	uint32_t bound;      /* no routing has less in every stage */
-	bool fits;           /* the windows hold, and the tree is whole */
+	bool fits;           /* no stage has contention, and nobody is left out */
 	bool exchanges;      /* the exchanges of i and i xor k are free, too */
 	bool base;           /* those of the first LIDs: it has none of its own */
 	uint32_t n_left_out; /* hosts without routes of the key */

@@ -357,7 +357,7 @@ static enum osr_status choose_planes(struct osr_ranks *ranks)
 	return OSR_OK;
 }
 
-enum osr_status osr_job_numbers(struct osr_ranks *ranks, struct osr_job_worth *worth)
+enum osr_status osr_job_numbers(struct osr_ranks *ranks, bool *windows, bool *powers)
 {
 	struct osr_arena_mark mark = osr_arena_mark(ranks->scratch);
 	struct search search = { .ranks = ranks, .worst = UINT32_MAX, .planes = UINT64_MAX };
@@ -370,15 +370,14 @@ enum osr_status osr_job_numbers(struct osr_ranks *ranks, struct osr_job_worth *w
 	search.count = osr_alloc(ranks->scratch, most, sizeof(*search.count));
 	if (osr_arena_failed(ranks->scratch, NULL))
 		return OSR_NOMEM;
-	worth->exchanges = powers_hold(&search);
-	worth->fits = worth->exchanges;
-	if (!worth->fits) {
+	*powers = *windows = powers_hold(&search);
+	if (!*powers) {
 		/* The rank itself is such a number, too. */
 		for (uint32_t i = 0; i < ranks->n; i++)
 			search.number[i] = ranks->number[i] = i;
 		search.worst = worst_window(&search, UINT32_MAX);
 		try_blocks(&search, ranks->tree->h - 1, 1);
-		worth->fits = search.worst == 1;
+		*windows = search.worst == 1;
 	}
 	/* Otherwise the planes stay as they are. */
 	if (has_digits(ranks))

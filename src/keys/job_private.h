@@ -18,6 +18,7 @@ struct osr_ranks {
 	const struct osr_pgft_tree *tree;
 	bool whole;           /* no cable and no switch of the tree is missing */
 	uint32_t n;           /* >= 2 */
+	uint32_t n_elsewhere; /* that are on no leaf, beside these */
 	const uint32_t *term; /* [n] */
 	uint64_t *number;     /* [n] */
 	const uint32_t *load; /* of others, or NULL */
@@ -38,8 +39,8 @@ static inline uint32_t osr_cable(const struct osr_ranks *ranks, uint32_t t, uint
 	return osr_up(ranks->pgft, osr_node(ranks->tree, t, a, b), (uint32_t)q);
 }
 
-/* Chooses the numbers. `fits`, and `exchanges` of worth. OSR_NOMEM. */
-enum osr_status osr_job_numbers(struct osr_ranks *ranks, struct osr_job_worth *worth);
+/* Chooses the numbers. *windows: they hold; *powers: they are powers of two. OSR_NOMEM. */
+enum osr_status osr_job_numbers(struct osr_ranks *ranks, bool *windows, bool *powers);
 
 /*
  * Ports by rank and switch: port[r * n_switches + s] leads to rank r, 0: none. Those of the

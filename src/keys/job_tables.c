@@ -314,12 +314,15 @@ uint32_t osr_job_contention(const struct osr_ranks *ranks, struct osr_job_rows r
 	const struct osr_fabric *fabric = ranks->pgft->fabric;
 	struct walk walk = { ranks, rows,
 			     osr_calloc(ranks->scratch, fabric->n_channels, sizeof(*walk.count)) };
-	uint32_t most = 0;
+	uint32_t most = 0, n_stages = ranks->n;
 
+	/* i xor k is below n for some k that are not. */
+	while (stages == OSR_EXCHANGES && n_stages & (n_stages - 1))
+		n_stages++;
 	*sum = 0;
 	if (!walk.count)
 		return UINT32_MAX;
-	for (uint32_t by = 1; by < ranks->n && most <= enough; by++) {
+	for (uint32_t by = 1; by < n_stages && most <= enough; by++) {
 		uint32_t of_stage = 0;
 
 		memset(walk.count, 0, fabric->n_channels * sizeof(*walk.count));
