@@ -156,9 +156,7 @@ static uint32_t bound_of(const struct osr_ranks *ranks)
 		for (uint32_t i = 0, end; i < ranks->n; i = end) {
 			uint32_t size, cables = 0;
 
-			for (end = i; end < ranks->n; end++)
-				if (ranks->a[t][end] != ranks->a[t][i])
-					break;
+			end = osr_run_end(ranks, t, i);
 			size = end - i < ranks->n - end + i ? end - i : ranks->n - end + i;
 			for (uint64_t c = 0; c < ranks->cables[t]; c++)
 				cables += osr_cable(ranks, t, ranks->a[t][i], c) != OSR_NONE;

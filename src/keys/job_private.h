@@ -39,6 +39,16 @@ static inline uint32_t osr_cable(const struct osr_ranks *ranks, uint32_t t, uint
 	return osr_up(ranks->pgft, osr_node(ranks->tree, t, a, b), (uint32_t)q);
 }
 
+/* Behind the last rank of a run in one sub-tree of level t, which begins at `rank`. */
+static inline uint32_t osr_run_end(const struct osr_ranks *ranks, uint32_t t, uint32_t rank)
+{
+	uint32_t end = rank + 1;
+
+	while (end < ranks->n && ranks->a[t][end] == ranks->a[t][rank])
+		end++;
+	return end;
+}
+
 /* Chooses the numbers. *windows: they hold; *powers: they are powers of two. OSR_NOMEM. */
 enum osr_status osr_job_numbers(struct osr_ranks *ranks, bool *windows, bool *powers);
 

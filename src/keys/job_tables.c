@@ -187,15 +187,6 @@ static void pass_on(const struct filling *filling, uint32_t channel, uint32_t ra
 	filling->passed[at_of(filling, fabric->chan_dst[channel], rank)] = true;
 }
 
-static uint32_t ranks_in(const struct osr_ranks *ranks, uint32_t t, uint32_t a)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < ranks->n; i++)
-		n += ranks->a[t][i] == a;
-	return n;
-}
-
 /* The places of level t pass the flows on that go up. */
 static void climb(const struct filling *filling, uint32_t t, struct place *place)
 {
@@ -203,11 +194,10 @@ static void climb(const struct filling *filling, uint32_t t, struct place *place
 	const struct osr_pgft_tree *tree = ranks->tree;
 
 	place->t = t;
-	for (uint32_t i = 0; i < ranks->n; i++) {
-		if (i && ranks->a[t][i] == ranks->a[t][i - 1])
-			continue;
+	for (uint32_t i = 0, end; i < ranks->n; i = end) {
+		end = osr_run_end(ranks, t, i);
 		place->a = ranks->a[t][i];
-		place->window = ranks_in(ranks, t, place->a);
+		place->window = end - i;
 		for (place->b = 0; place->b < tree->w_product[t]; place->b++) {
 			place->sw = osr_node(tree, t, place->a, place->b);
 			if (place->sw == OSR_NONE)
@@ -263,11 +253,9 @@ enum osr_status osr_job_tables(const struct osr_ranks *ranks, uint8_t *port)
 		filling.usable = osr_calloc(ranks->scratch, size, sizeof(*filling.usable));
 	if (osr_arena_failed(ranks->scratch, NULL))
 		return OSR_NOMEM;
-	for (uint32_t i = 0; i < ranks->n; i++) {
+	for (uint32_t i = 0; i < ranks->n; i = osr_run_end(ranks, 1, i)) {
 		uint32_t leaf = osr_node(ranks->tree, 1, ranks->a[1][i], 0);
 
-		if (i && ranks->a[1][i] == ranks->a[1][i - 1])
-			continue;
 		for (uint32_t to = 0; to < ranks->n; to++)
 			filling.passed[at_of(&filling, leaf, to)] = true;
 	}
@@ -354,9 +342,7 @@ enum osr_status osr_job_loads(const struct osr_ranks *ranks, struct osr_job_rows
 	if (!walk.count)
 		return OSR_NOMEM;
 	for (uint32_t i = 0, end; i < ranks->n; i = end) {
-		for (end = i; end < ranks->n; end++)
-			if (ranks->a[1][end] != ranks->a[1][i])
-				break;
+		end = osr_run_end(ranks, 1, i);
 		for (uint32_t to = 0; to < ranks->n; to++)
 			walk_to(&walk, fabric->term_switch[ranks->term[i]], to, end - i);
 	}
