@@ -24,7 +24,9 @@ static uint64_t sweep_option(const struct osr_job *job, const char *name, uint64
 {
 	const struct osr_param *table = job->engine->params;
 
-	for (uint32_t row = 0; table && table[row].name; row++)
+	if (!table)
+		return otherwise;
+	for (uint32_t row = 0; table[row].name; row++)
 		if (!strcmp(table[row].name, name))
 			return job->values->num[row];
 	return otherwise;
@@ -40,9 +42,9 @@ static bool sweep_is_stable(const struct osr_job *job)
 
 /*
  * Incrementally. OSR_NOT_APPLICABLE, with the reason in `why`: the engine must route from nothing.
- * What lanes that leave any SL safe may cost where they are chosen, repairs may cost beyond that;
- * on one lane longer routes are better than the transition to a full route on others, which can
- * deadlock.
+ * Repairs may make as many routes longer, beyond those of the last full route, as lanes with any
+ * SL safe may when they are chosen (any_sl_cost). On one lane there is no limit: longer routes are
+ * better than the transition to a full route on other lanes, which can deadlock.
  */
 static enum osr_status sweep_reroute(const struct osr_job *job, bool spare, struct osr_diag *why)
 {
@@ -126,6 +128,12 @@ static bool sweep_add(const struct osr_job *job, struct sweep_offer *offer, uint
 	return offer->checked.load && offer->checked.verdict.efi <= most;
 }
 
+/* Are there such tables, and is exactly `safe` of the wanted claims proven for them? */
+static bool sweep_is_offered(const struct sweep_offer *offer, uint32_t wanted, uint32_t safe)
+{
+	return offer->checked.load && (offer->checked.verdict.proven & wanted) == safe;
+}
+
 /* Requested claims that more lanes can prove. */
 static uint32_t sweep_wanted(const struct osr_job *job)
 {
@@ -150,8 +158,8 @@ static bool sweep_is_short(const struct osr_job *job, const struct osr_verdict *
 }
 
 /*
- * Are they: more is proven, fewer routes are longer, or less is on the busiest channel, and nothing
- * is worse?
+ * Are tables of a full route better: more is proven, fewer routes are longer, or less is on the
+ * busiest channel, and nothing is worse?
  */
 static bool sweep_is_better(const struct osr_job *job, const struct osr_verdict *full,
 			    const struct osr_verdict *kept)
@@ -169,8 +177,8 @@ static bool sweep_is_better(const struct osr_job *job, const struct osr_verdict 
 }
 
 /*
- * There is a re-route, and there are more lanes than the last full route could use: one more is
- * compared with it. Once for each growth, for the tables remember how many lanes were tried.
+ * There is a re-route, and there are more lanes than the last full route could use: compares it
+ * with a full route. Once for each growth, for the tables remember how many lanes were tried.
  */
 static void sweep_more_lanes(const struct osr_job *job, struct osr_diag *why)
 {
@@ -179,6 +187,7 @@ static void sweep_more_lanes(const struct osr_job *job, struct osr_diag *why)
 	struct osr_diag diag = { "" };
 	uint32_t tried = job->routing->n_vls_tried;
 
+	osr_invariant(tried < job->request.max_vls);
 	job->routing->n_vls_tried = job->request.max_vls;
 	if (!sweep_add(job, &kept, UINT64_MAX))
 		return; /* the check is about to refuse it */
@@ -199,9 +208,36 @@ static void sweep_more_lanes(const struct osr_job *job, struct osr_diag *why)
 }
 
 /*
- * A re-route with few changes. Where that fails, or may load the busiest channel with more than
- * `rebalance` allows: a re-route on lanes that are to spare, or else the best of these and a full
- * route. OSR_NOT_APPLICABLE: no tables.
+ * The best offer; SWEEP_OFFERS: there is none. Offers that are safe with any SL come first, unless
+ * the options refuse that. Of these the first one wins whose busiest channel carries no more than
+ * `percent` of the least. Below 100 percent that may be none of them; then the full route wins.
+ */
+static uint32_t sweep_choose(const struct osr_job *job, const struct sweep_offer *offer,
+			     uint64_t percent)
+{
+	uint64_t least = UINT64_MAX;
+	uint32_t wanted = OSR_CLAIM_ANY_SL, safe = 0;
+
+	if (sweep_option(job, "any_sl", OSR_ANY_SL_ON) == OSR_ANY_SL_OFF)
+		wanted = 0;
+	for (uint32_t i = 0; i < SWEEP_OFFERS; i++)
+		if (offer[i].checked.load)
+			safe |= offer[i].checked.verdict.proven & wanted;
+	for (uint32_t i = 0; i < SWEEP_OFFERS; i++)
+		if (sweep_is_offered(&offer[i], wanted, safe) &&
+		    offer[i].checked.verdict.efi < least)
+			least = offer[i].checked.verdict.efi;
+	for (uint32_t i = 0; i < SWEEP_OFFERS; i++)
+		if (sweep_is_offered(&offer[i], wanted, safe) &&
+		    (i == SWEEP_FULL || offer[i].checked.verdict.efi * 100 <= least * percent))
+			return i;
+	return SWEEP_OFFERS;
+}
+
+/*
+ * A re-route with few changes. If it fails, or may load the busiest channel with more than
+ * `rebalance` allows: a re-route on lanes that no table uses yet; if that fails as well, the best of
+ * these two and a full route. OSR_NOT_APPLICABLE: no tables.
  */
 static enum osr_status sweep_offers(const struct osr_job *job, struct osr_diag *why)
 {
@@ -209,13 +245,14 @@ static enum osr_status sweep_offers(const struct osr_job *job, struct osr_diag *
 				*base = last->baseline ? last->baseline : last;
 	bool spare = base->routing.sl || base->routing.sl2vl ||
 		     sweep_option(job, "any_sl", OSR_ANY_SL_OFF) != OSR_ANY_SL_OFF;
-	uint64_t percent = sweep_option(job, "rebalance", 0), most = UINT64_MAX, least = UINT64_MAX;
+	uint64_t percent = sweep_option(job, "rebalance", 0), most = UINT64_MAX;
 	struct sweep_offer offer[SWEEP_OFFERS] = { 0 };
 	struct osr_diag diag = { "" }, spent = { "" };
 	struct osr_job mine = *job;
-	uint32_t best = SWEEP_OFFERS, wanted = OSR_CLAIM_ANY_SL, safe = 0;
+	uint32_t best;
 	enum osr_status st;
 
+	osr_invariant(last);
 	mine.diag = &diag;
 	mine.checked = &offer[SWEEP_REROUTE].checked;
 	st = sweep_reroute(&mine, false, why);
@@ -242,31 +279,17 @@ static enum osr_status sweep_offers(const struct osr_job *job, struct osr_diag *
 	}
 	mine.checked = &offer[SWEEP_SPARE].checked;
 	if (spare && !sweep_reroute(&mine, true, &spent) &&
-	    sweep_add(&mine, &offer[SWEEP_SPARE], most))
+	    sweep_add(&mine, &offer[SWEEP_SPARE], most)) {
 		best = SWEEP_SPARE;
-	mine.checked = &offer[SWEEP_FULL].checked;
-	if (best == SWEEP_OFFERS && !sweep_full_route(&mine, why))
-		sweep_add(&mine, &offer[SWEEP_FULL], most);
-	/*
-	 * The best are safe with any SL, unless the options refuse that; of these the first whose
-	 * busiest channel carries no more than `percent` of the least. Below 100 percent that may
-	 * be none of them; then the full route wins.
-	 */
-	if (sweep_option(job, "any_sl", OSR_ANY_SL_ON) == OSR_ANY_SL_OFF)
-		wanted = 0;
-	for (uint32_t i = 0; i < SWEEP_OFFERS; i++)
-		safe |= offer[i].checked.load ? offer[i].checked.verdict.proven & wanted : 0;
-	for (uint32_t i = 0; best == SWEEP_OFFERS && i < SWEEP_OFFERS; i++)
-		if ((offer[i].checked.verdict.proven & wanted) != safe)
-			offer[i].checked.load = NULL;
-		else if (offer[i].checked.load && offer[i].checked.verdict.efi < least)
-			least = offer[i].checked.verdict.efi;
-	for (uint32_t i = 0; best == SWEEP_OFFERS && i < SWEEP_OFFERS; i++)
-		if (offer[i].checked.load &&
-		    (i == SWEEP_FULL || offer[i].checked.verdict.efi * 100 <= least * percent))
-			best = i;
+	} else {
+		mine.checked = &offer[SWEEP_FULL].checked;
+		if (!sweep_full_route(&mine, why))
+			sweep_add(&mine, &offer[SWEEP_FULL], most);
+		best = sweep_choose(job, offer, percent);
+	}
 	if (best == SWEEP_OFFERS)
 		return OSR_NOT_APPLICABLE;
+	osr_invariant(offer[best].checked.load);
 	*job->routing = offer[best].routing;
 	*job->checked = offer[best].checked;
 	osr_arena_reset(job->arena, offer[best].mark);
@@ -289,7 +312,9 @@ static enum osr_status sweep_first_lids(const struct osr_job *job, const struct 
 		st = sweep_offers(job, &why);
 	if (st == OSR_NOMEM)
 		return osr_fail(job->diag, st, "%s", why.text);
-	return st ? sweep_full_route(job, refused ? refused : &why) : OSR_OK;
+	if (!st)
+		return OSR_OK;
+	return sweep_full_route(job, refused ? refused : &why);
 }
 
 /* ---- several LIDs a port --------------------------------------------------------------------- */
@@ -488,11 +513,13 @@ enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *re
 	result->load = checked->load;
 	osr_arena_reset(job->scratch, mark);
 	/* Promises of this engine and this sweep beyond the checker's proofs. */
-	if (!st && result->routing.n_vls > req->max_vls)
+	if (!st && result->routing.n_vls > req->max_vls && req->vls_why)
 		st = osr_fail(job->diag, OSR_CHECK_FAILED,
-			      "the tables use %u virtual lanes of %u%s%s", result->routing.n_vls,
-			      req->max_vls, req->vls_why ? ": " : "",
-			      req->vls_why ? req->vls_why : "");
+			      "the tables use %u virtual lanes of %u: %s", result->routing.n_vls,
+			      req->max_vls, req->vls_why);
+	else if (!st && result->routing.n_vls > req->max_vls)
+		st = osr_fail(job->diag, OSR_CHECK_FAILED, "the tables use %u virtual lanes of %u",
+			      result->routing.n_vls, req->max_vls);
 	else if (!st && (capabilities & OSR_ENGINE_DEADLOCK_FREE) &&
 		 !(proven & OSR_CLAIM_DEADLOCK_FREE))
 		st = osr_fail(job->diag, OSR_CHECK_FAILED,
