@@ -34,9 +34,16 @@
 /* Every destination d of the fabric, by LID. */
 #define OSR_EACH_DEST(d, fabric) for (uint32_t d = 0; d < (fabric)->n_dests; d++)
 
+/* The number of the lowest bit of a mask that is set. */
+static inline uint32_t osr_lowest_bit(uint32_t mask)
+{
+	osr_invariant(mask);
+	return (uint32_t)__builtin_ctz(mask);
+}
+
 /* Every lane (or SL) l whose bit is set in `mask`, ascending. */
 #define OSR_EACH_LANE(l, mask)                                                                     \
-	for (uint32_t l##_left = (mask), l;                                                        \
-	     l##_left && (l = (uint32_t)__builtin_ctz(l##_left), true); l##_left &= l##_left - 1)
+	for (uint32_t l##_left = (mask), l; l##_left && (l = osr_lowest_bit(l##_left), true);      \
+	     l##_left &= l##_left - 1)
 
 #endif

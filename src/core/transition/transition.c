@@ -29,7 +29,7 @@ static bool transition_confirmed(const struct transition *transition, uint32_t *
 	now.n_vls = own ? transition->made.n_vls : OSR_MAX_VLS;
 	now.rank = rank;
 	if (any) {
-		now.rank += (size_t)__builtin_ctz(any) * transition->fabric->n_channels;
+		now.rank += (size_t)osr_lowest_bit(any) * transition->fabric->n_channels;
 		now.sl = old.sl = NULL;
 		now.granted = old.granted = NULL;
 		now.mcast_vl = old.mcast_vl = 0;

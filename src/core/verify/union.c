@@ -230,7 +230,7 @@ static void explain_turn(struct run *run, uint32_t c, unsigned from, uint32_t on
 	for (uint32_t i = 0; i < run->n_steps; i++) {
 		struct osr_loop_step *step = &run->step[i];
 		const struct osr_loop_step *next = &run->step[(i + 1) % run->n_steps];
-		unsigned sl = (unsigned)__builtin_ctz(sls);
+		unsigned sl = osr_lowest_bit(sls);
 
 		if (step->sl != OSR_NO_SL || step->channel != c || !(from >> step->vl & 1) ||
 		    next->channel != on || !((run->moves ? to : 1u << step->vl) >> next->vl & 1))
@@ -288,7 +288,7 @@ static uint32_t next_vertex(const struct run *run, uint32_t vertex, uint32_t *po
 
 		vls >>= *pos % OSR_MAX_VLS;
 		if (vls) {
-			*pos += (uint32_t)__builtin_ctz(vls) + 1;
+			*pos += osr_lowest_bit(vls) + 1;
 			return (*pos - 1) % OSR_MAX_VLS * fabric->n_channels +
 			       osr_port_channel(fabric, fabric->chan_dst[c], port);
 		}
@@ -563,7 +563,7 @@ static void copy_on(struct run *run, const uint32_t at[2], uint32_t c, unsigned 
 
 		if (port != in && sends_to(run, at, next, port))
 			take_turn(run, c, from, on,
-				  sls ? vl_bits(run, next, in, port, (unsigned)__builtin_ctz(sls))
+				  sls ? vl_bits(run, next, in, port, osr_lowest_bit(sls))
 				      : from,
 				  sls ? sls : 0xffff);
 	}
