@@ -3,15 +3,6 @@
  * The breadth-first searches of 64 switches run at once, one bit each (The More the Merrier:
  * Efficient Multi-Source Graph Traversal, Then et al., VLDB 2014).
  *
- * The forwarding entries of one destination form a tree. The tree is walked from the farthest
- * switch to the nearest. So when a switch is visited, all that upstream switches pass on has
- * arrived: the number of sources that send through it, the SLs of their packets, the highest rank
- * of the channels that they hold. Two questions concern an entry and the next one alone and need
- * no order: does the entry lead nearer, and to a higher rank?
- *
- * A walk only says yes or no, which keeps it fast. If a walk says no, blame_*() repeat it in the
- * order of the switch numbers to write the message.
- *
  * Batches of searches do not depend on each other. Threads take them in turn, each with a checker
  * of its own; the figures of all checkers are added up. If one of them finds a fault, one thread
  * repeats the whole check, so that the fault told is the first one in the order of the switches.
@@ -20,7 +11,6 @@
 
 #include "check_private.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* --- before the first tree -------------------------------------------------------------------- */
@@ -140,13 +130,13 @@ static void check_prepare_walk(struct checker *checker, struct osr_arena *scratc
 {
 	size_t n = checker->fabric->n_switches, batch = n < BATCH ? n : BATCH;
 
-	checker->dist = osr_alloc(scratch, batch * (n + 1), sizeof(*checker->dist));
-	checker->order = osr_alloc(scratch, batch * n, sizeof(*checker->order));
-	checker->seen = osr_alloc(scratch, n, sizeof(*checker->seen));
-	checker->front = osr_calloc(scratch, n, sizeof(*checker->front));
-	checker->next = osr_calloc(scratch, n, sizeof(*checker->next));
-	checker->active = osr_alloc(scratch, n, sizeof(*checker->active));
-	checker->reached = osr_alloc(scratch, n, sizeof(*checker->reached));
+	checker->batch.dist = osr_alloc(scratch, batch * (n + 1), sizeof(*checker->batch.dist));
+	checker->batch.order = osr_alloc(scratch, batch * n, sizeof(*checker->batch.order));
+	checker->batch.seen = osr_alloc(scratch, n, sizeof(*checker->batch.seen));
+	checker->batch.front = osr_calloc(scratch, n, sizeof(*checker->batch.front));
+	checker->batch.next = osr_calloc(scratch, n, sizeof(*checker->batch.next));
+	checker->batch.active = osr_alloc(scratch, n, sizeof(*checker->batch.active));
+	checker->batch.reached = osr_alloc(scratch, n, sizeof(*checker->batch.reached));
 	checker->nearer = osr_alloc(scratch, n, sizeof(*checker->nearer));
 	checker->row = osr_alloc(scratch, n, 1);
 	checker->hop = osr_alloc(scratch, n + 1, sizeof(*checker->hop));
@@ -156,9 +146,9 @@ static void check_prepare_walk(struct checker *checker, struct osr_arena *scratc
 		checker->load[1] =
 			osr_calloc(scratch, n * checker->n_columns, sizeof(*checker->load[1]));
 	if (!checker->minimal) {
-		checker->ordered = osr_alloc(scratch, n, sizeof(*checker->ordered));
-		checker->depth = osr_alloc(scratch, n, sizeof(*checker->depth));
-		checker->way = osr_alloc(scratch, n, sizeof(*checker->way));
+		checker->longer.order = osr_alloc(scratch, n, sizeof(*checker->longer.order));
+		checker->longer.depth = osr_alloc(scratch, n, sizeof(*checker->longer.depth));
+		checker->longer.way = osr_alloc(scratch, n, sizeof(*checker->longer.way));
 	}
 	if (follows_sls(checker))
 		osr_check_prepare_follow(checker, scratch);
@@ -174,426 +164,62 @@ static void batch_search(struct checker *checker)
 {
 	const struct osr_fabric *fabric = checker->fabric;
 	size_t n = fabric->n_switches;
-	uint32_t n_active = checker->n_batch;
+	uint32_t n_active = checker->batch.n;
 
-	memset(checker->seen, 0, n * sizeof(*checker->seen));
-	memset(checker->dist, 0xff, checker->n_batch * (n + 1) * sizeof(*checker->dist));
-	for (uint32_t i = 0; i < checker->n_batch; i++) {
-		uint32_t s = checker->batch_sw[i];
+	memset(checker->batch.seen, 0, n * sizeof(*checker->batch.seen));
+	memset(checker->batch.dist, 0xff,
+	       checker->batch.n * (n + 1) * sizeof(*checker->batch.dist));
+	for (uint32_t i = 0; i < checker->batch.n; i++) {
+		uint32_t s = checker->batch.sw[i];
 
-		checker->dist[i * (n + 1) + n] = AWAY;
-		checker->seen[s] = checker->front[s] = 1ull << i;
-		checker->dist[i * (n + 1) + s] = 0;
-		checker->order[i * n] = (uint16_t)s;
-		checker->batch_n[i] = 1;
-		checker->active[i] = s;
+		checker->batch.dist[i * (n + 1) + n] = AWAY;
+		checker->batch.seen[s] = checker->batch.front[s] = 1ull << i;
+		checker->batch.dist[i * (n + 1) + s] = 0;
+		checker->batch.order[i * n] = (uint16_t)s;
+		checker->batch.n_reached[i] = 1;
+		checker->batch.active[i] = s;
 	}
 	for (uint32_t level = 1; n_active; level++) {
-		uint32_t *swap = checker->active, n_reached = 0;
+		uint32_t *swap = checker->batch.active, n_reached = 0;
 
 		osr_invariant(level <= n && n_active <= n);
 		/* Neighbours of active switches that some search sees for the first time. */
 		for (uint32_t i = 0; i < n_active; i++) {
-			uint32_t s = checker->active[i];
-			uint64_t front = checker->front[s];
+			uint32_t s = checker->batch.active[i];
+			uint64_t front = checker->batch.front[s];
 
-			checker->front[s] = 0;
+			checker->batch.front[s] = 0;
 			OSR_EACH_CHANNEL(c, fabric, s) {
 				uint32_t to = fabric->chan_dst[c];
-				uint64_t fresh = front & ~checker->seen[to];
+				uint64_t fresh = front & ~checker->batch.seen[to];
 
-				if (fresh && !checker->next[to])
-					checker->reached[n_reached++] = to;
-				checker->next[to] |= fresh;
+				if (fresh && !checker->batch.next[to])
+					checker->batch.reached[n_reached++] = to;
+				checker->batch.next[to] |= fresh;
 			}
 		}
 		/* They are `level` channels away from the start of those searches. */
 		for (uint32_t i = 0; i < n_reached; i++) {
-			uint32_t s = checker->reached[i];
-			uint64_t fresh = checker->next[s];
+			uint32_t s = checker->batch.reached[i];
+			uint64_t fresh = checker->batch.next[s];
 
-			checker->next[s] = 0;
-			checker->front[s] = fresh;
-			checker->seen[s] |= fresh;
+			checker->batch.next[s] = 0;
+			checker->batch.front[s] = fresh;
+			checker->batch.seen[s] |= fresh;
 			for (; fresh; fresh &= fresh - 1) {
 				unsigned b = __builtin_ctzll(fresh);
 
-				osr_invariant(checker->dist[b * (n + 1) + s] == FAR);
-				osr_invariant(checker->batch_n[b] < n);
-				checker->dist[b * (n + 1) + s] = (uint16_t)level;
-				checker->order[b * n + checker->batch_n[b]++] = (uint16_t)s;
+				osr_invariant(checker->batch.dist[b * (n + 1) + s] == FAR);
+				osr_invariant(checker->batch.n_reached[b] < n);
+				checker->batch.dist[b * (n + 1) + s] = (uint16_t)level;
+				checker->batch.order[b * n + checker->batch.n_reached[b]++] =
+					(uint16_t)s;
 			}
 		}
-		checker->active = checker->reached;
-		checker->reached = swap;
+		checker->batch.active = checker->batch.reached;
+		checker->batch.reached = swap;
 		n_active = n_reached;
 	}
-}
-
-/* --- the walk -------------------------------------------------------------------------------- */
-
-/*
- * Fills checker->hop, with a key for the root above all others. Does every other entry lead to a
- * switch one hop nearer? That excludes loops.
- */
-static bool find_hops(struct checker *checker, const struct tree *tree)
-{
-	uint32_t n = checker->fabric->n_switches, n_columns = checker->n_columns;
-	const uint16_t *dist = tree->dist, *nearer = checker->nearer;
-	const struct hop *port = checker->port;
-	const uint8_t *lft = tree->lft;
-	struct hop *hop = checker->hop;
-	uint16_t differ = 0;
-	uint8_t highest = 0;
-
-	for (uint32_t s = 0; s < n; s++)
-		highest = lft[s] > highest ? lft[s] : highest;
-	/* Ports that no switch has lead nowhere, as the last column does. */
-	if (highest >= n_columns) {
-		for (uint32_t s = 0; s < n; s++)
-			checker->row[s] = lft[s] < n_columns ? lft[s] : (uint8_t)(n_columns - 1);
-		lft = checker->row;
-	}
-	for (uint32_t s = 0; s < n; s++, port += n_columns) {
-		struct hop to = port[lft[s]];
-
-		osr_invariant(lft[s] < n_columns && to.to <= n);
-		hop[s] = to;
-		differ |= dist[to.to] ^ nearer[s];
-	}
-	hop[tree->root] = (struct hop){ .to = tree->root, .key = UINT32_MAX };
-	return !differ;
-}
-
-/* Counts the end ports that send through each switch; to a host LID also over each channel. */
-static void find_flow(struct checker *checker, const struct tree *tree)
-{
-	uint32_t n_columns = checker->n_columns, *sources = checker->sources;
-	uint32_t *load = checker->load[tree->later];
-	const uint16_t *order = tree->order;
-	const struct hop *hop = checker->hop;
-	const uint8_t *lft = tree->lft;
-
-	memcpy(sources, checker->fabric->sw_sources,
-	       checker->fabric->n_switches * sizeof(*sources));
-	if (tree->host)
-		for (uint32_t i = tree->n - 1; i > 0; i--) {
-			uint32_t s = order[i], through = sources[s];
-
-			sources[hop[s].to] += through;
-			load[(size_t)s * n_columns + lft[s]] += through;
-		}
-	else
-		for (uint32_t i = tree->n - 1; i > 0; i--)
-			sources[hop[order[i]].to] += sources[order[i]];
-	osr_invariant(tree->n < checker->fabric->n_switches ||
-		      sources[tree->root] == checker->n_sources);
-}
-
-/*
- * Do the dependencies of all packets that exist rise in the shared certificate? No packet goes from
- * one port 0 to another (check.h). The hop of the root, the highest, never rises: it is the one
- * falling hop that is expected.
- */
-static bool check_ranks(const struct checker *checker, const struct tree *tree)
-{
-	const struct hop *hop = checker->hop;
-	const uint32_t *sources = checker->sources;
-	uint32_t n = checker->fabric->n_switches, n_falling = 0;
-
-	if (tree->host)
-		for (uint32_t s = 0; s < n; s++)
-			n_falling += hop[s].key >= hop[hop[s].to].key;
-	else
-		for (uint32_t s = 0; s < n; s++)
-			n_falling += sources[s] && hop[s].key >= hop[hop[s].to].key;
-	return n_falling == (tree->host || sources[tree->root]);
-}
-
-/*
- * If routes need not be shortest, the order comes from the tree itself. The route of each switch is
- * followed to a switch of known depth; then its switches are appended, the one next to that switch
- * first. False if a route ends early or loops.
- */
-static bool order_tree(struct checker *checker, struct tree *tree)
-{
-	uint32_t n = 0;
-	uint16_t *way = checker->way;
-
-	memset(checker->depth, 0xff, checker->fabric->n_switches * sizeof(*checker->depth));
-	checker->depth[tree->root] = 0;
-	checker->ordered[n++] = (uint16_t)tree->root;
-	for (uint32_t i = 1; i < tree->n; i++) {
-		uint32_t deep = 0, s = tree->order[i], depth;
-
-		while (checker->depth[s] == FAR) {
-			if (checker->hop[s].to == checker->fabric->n_switches || deep == tree->n)
-				return false;
-			way[deep++] = (uint16_t)s;
-			s = checker->hop[s].to;
-		}
-		depth = checker->depth[s];
-		while (deep) {
-			s = way[--deep];
-			checker->depth[s] = (uint16_t)++depth;
-			checker->ordered[n++] = (uint16_t)s;
-		}
-	}
-	osr_invariant(n == tree->n);
-	tree->order = checker->ordered;
-	return true;
-}
-
-/* --- what is wrong? -------------------------------------------------------------------------- */
-
-/* Packets for dest (OSR_NONE: multicast) hold (from, vl_from) and wait for (to, vl_to). */
-enum osr_status osr_check_fail_rank(struct checker *checker, uint32_t dest, uint32_t from,
-				    unsigned vl_from, uint32_t to, unsigned vl_to)
-{
-	const struct osr_fabric *fabric = checker->fabric;
-	const uint32_t *rank = checker->routing->rank;
-	char what[16] = "multicast";
-	struct name a, b;
-
-	if (dest != OSR_NONE)
-		snprintf(what, sizeof(what), "LID %u", fabric->dest_lid[dest]);
-	return osr_fail(checker->diag, OSR_CHECK_FAILED,
-			"%s: VL %u from switch %s port %u goes on as VL %u from switch %s port %u, "
-			"against the deadlock certificate (rank %u, then %u)",
-			what, vl_from, sw_name(checker, fabric->chan_src[from], &a),
-			fabric->chan_port[from], vl_to, sw_name(checker, fabric->chan_src[to], &b),
-			fabric->chan_port[to], rank[(size_t)vl_from * fabric->n_channels + from],
-			rank[(size_t)vl_to * fabric->n_channels + to]);
-}
-
-/* OSR_OK: every entry leads along a cable, or to the LID's end port. */
-static enum osr_status blame_entries(struct checker *checker, const struct tree *tree)
-{
-	const struct osr_fabric *fabric = checker->fabric;
-	uint32_t term = fabric->dest_term[tree->dest];
-	unsigned lid = lid_of(checker, tree);
-	struct name a, b;
-
-	OSR_EACH_SWITCH(s, fabric) {
-		const char *sw = sw_name(checker, s, &a), *home = sw_name(checker, tree->root, &b);
-		unsigned port = tree->lft[s];
-
-		if (tree->dist[s] == FAR && port != OSR_NO_PATH)
-			return osr_fail(checker->diag, OSR_CHECK_FAILED,
-					"switch %s sends LID %u out of port %u, but no cable "
-					"connects it with switch %s, where the LID is",
-					sw, lid, port, home);
-		if (s == tree->root && port != fabric->term_port[term])
-			return osr_fail(checker->diag, OSR_CHECK_FAILED,
-					"switch %s sends LID %u out of port %u, but %s is attached "
-					"to its port %u",
-					sw, lid, port, osr_terminal_name(fabric, term, b.buf),
-					fabric->term_port[term]);
-		if (s == tree->root || tree->dist[s] == FAR)
-			continue;
-		if (port == OSR_NO_PATH)
-			return osr_fail(checker->diag, OSR_CHECK_FAILED,
-					"switch %s has no path to LID %u on switch %s, %u hops "
-					"away",
-					sw, lid, home, tree->dist[s]);
-		if (port > fabric->sw_n_ports[s])
-			return osr_fail(checker->diag, OSR_CHECK_FAILED,
-					"switch %s sends LID %u out of port %u, but has only %u "
-					"ports",
-					sw, lid, port, fabric->sw_n_ports[s]);
-		if (osr_port_channel(fabric, s, port) == OSR_NONE)
-			return osr_fail(checker->diag, OSR_CHECK_FAILED,
-					"switch %s sends LID %u out of port %u, which leads to no "
-					"switch; the LID is on switch %s",
-					sw, lid, port, home);
-	}
-	return OSR_OK;
-}
-
-/* OSR_OK: ranks rise along every route of this tree, whose entries lead to the root. */
-static enum osr_status blame_ranks(struct checker *checker, const struct tree *tree)
-{
-	const struct osr_fabric *fabric = checker->fabric;
-	const uint32_t *rank = checker->routing->rank;
-
-	OSR_EACH_SWITCH(s, fabric) {
-		uint32_t c, on;
-
-		if (s == tree->root || tree->dist[s] == FAR || !is_used(checker, tree, s))
-			continue;
-		for (c = chan_of(checker, tree, s); fabric->chan_dst[c] != tree->root; c = on) {
-			on = chan_of(checker, tree, fabric->chan_dst[c]);
-			if (rank_key(rank[c]) >= rank_key(rank[on]))
-				return osr_check_fail_rank(checker, tree->dest, c, 0, on, 0);
-		}
-	}
-	return OSR_OK;
-}
-
-/*
- * Why did the walk of this tree say no? If all entries lead somewhere, a route loops, is longer
- * than claimed, or breaks the certificate.
- */
-static enum osr_status blame_tree(struct checker *checker, const struct tree *tree)
-{
-	const struct osr_fabric *fabric = checker->fabric;
-	enum osr_status st = blame_entries(checker, tree);
-	unsigned lid = lid_of(checker, tree);
-	struct name a, b;
-
-	if (st != OSR_OK)
-		return st;
-	OSR_EACH_SWITCH(s, fabric) {
-		uint32_t hops = 0, at = s;
-
-		if (tree->dist[s] == FAR)
-			continue;
-		while (at != tree->root && hops <= fabric->n_switches) {
-			at = fabric->chan_dst[chan_of(checker, tree, at)];
-			hops++;
-		}
-		if (at != tree->root)
-			return osr_fail(checker->diag, OSR_CHECK_FAILED,
-					"LID %u sent from switch %s never arrives: it loops "
-					"through switch %s port %u",
-					lid, sw_name(checker, s, &a), sw_name(checker, at, &b),
-					tree->lft[at]);
-		if (checker->minimal && hops != tree->dist[s])
-			return osr_fail(checker->diag, OSR_CHECK_FAILED,
-					"the route from switch %s port %u to LID %u takes %u hops, "
-					"%u would do",
-					sw_name(checker, s, &a), tree->lft[s], lid, hops,
-					tree->dist[s]);
-	}
-	if (checker->shared && checker->routing->rank)
-		st = blame_ranks(checker, tree);
-	else if (follows_sls(checker))
-		st = osr_check_blame_lanes(checker, tree);
-	if (st != OSR_OK)
-		return st;
-	return osr_fail(checker->diag, OSR_BUG,
-			"the checker refuses the routes to LID %u for no reason", lid);
-}
-
-/* --- tree by tree ---------------------------------------------------------------------------- */
-
-/*
- * LIDs of a switch to which all routes are shortest: the LIDs of port 0, those of hosts, and the
- * first LIDs of host ports.
- */
-struct shortest {
-	uint64_t n_ports, n_hosts, n_first;
-};
-
-/* Adds the routes to these LIDs to the verdict. */
-static void count_shortest(struct checker *checker, const struct tree *tree,
-			   const struct shortest *lids)
-{
-	uint32_t n_senders = 0, furthest = tree->dist[tree->order[tree->n - 1]];
-	uint64_t n_lids = lids->n_ports + lids->n_hosts;
-	struct osr_verdict *verdict = checker->verdict;
-	struct osr_lengths *hosts = &verdict->hosts;
-
-	verdict->n_routes += n_lids * (tree->n - 1);
-	verdict->n_no_path += n_lids * (checker->fabric->n_switches - tree->n);
-	if (n_lids && verdict->max_hops < furthest)
-		verdict->max_hops = furthest;
-	if (!lids->n_hosts)
-		return;
-	for (uint32_t i = 0; i < tree->n; i++) {
-		uint32_t s = tree->order[i], hops = tree->dist[s];
-		uint64_t sources = checker->fabric->sw_sources[s];
-
-		n_senders += i && sources;
-		hosts->least += lids->n_first * sources * hops;
-		hosts->hops[hops < OSR_MAX_HOPS ? hops : OSR_MAX_HOPS] += lids->n_hosts * sources;
-	}
-	/* Every switch with CAs or routers, except the root, sends to these hosts. */
-	verdict->n_host_routes += lids->n_hosts * n_senders;
-	hosts->hops[0] -= lids->n_hosts;
-}
-
-/* Adds the routes of one tree, some of which are longer than the shortest, to the verdict. */
-static void count_longer(struct checker *checker, const struct tree *tree)
-{
-	struct osr_verdict *verdict = checker->verdict;
-	struct osr_lengths *hosts = &verdict->hosts;
-
-	verdict->n_routes += tree->n - 1;
-	verdict->n_no_path += checker->fabric->n_switches - tree->n;
-	for (uint32_t i = 0; i < tree->n; i++) {
-		uint32_t s = tree->order[i], hops = checker->depth[s],
-			 longer = hops - tree->dist[s];
-		uint32_t routes = tree->host ? checker->fabric->sw_sources[s] : 0;
-
-		osr_invariant(hops >= tree->dist[s]);
-		verdict->n_longer += longer > 0;
-		if (verdict->max_hops < hops)
-			verdict->max_hops = hops;
-		if (verdict->max_longer < longer)
-			verdict->max_longer = longer;
-		verdict->n_host_routes += i && routes;
-		verdict->n_host_longer += longer && routes;
-		hosts->n_longer += longer ? routes : 0;
-		hosts->least += tree->later ? 0 : (uint64_t)routes * tree->dist[s];
-		hosts->hops[hops < OSR_MAX_HOPS ? hops : OSR_MAX_HOPS] += routes;
-	}
-	hosts->hops[0] -= tree->host;
-}
-
-/* Checks the entries of one LID. *lids counts the LID if all of its routes are shortest. */
-static bool check_tree(struct checker *checker, struct tree tree, struct shortest *lids)
-{
-	bool ranked = checker->shared && (checker->routing->claims & OSR_CLAIM_DEADLOCK_FREE);
-	bool sound = tree.lft[tree.root] ==
-		     checker->fabric->term_port[checker->fabric->dest_term[tree.dest]];
-	bool shortest = find_hops(checker, &tree);
-	uint32_t n = checker->fabric->n_switches;
-
-	osr_invariant(tree.order[0] == tree.root && tree.n <= n);
-	/* Switches of other components must have no entry. */
-	if (tree.n < n)
-		for (uint32_t s = 0; s < n; s++)
-			sound &= tree.dist[s] != FAR || tree.lft[s] == OSR_NO_PATH;
-	if (!sound || (!shortest && (checker->minimal || !order_tree(checker, &tree))))
-		return false;
-	if (tree.host || ranked)
-		find_flow(checker, &tree);
-	if (ranked && !check_ranks(checker, &tree))
-		return false;
-	lids->n_ports += shortest && !tree.host;
-	lids->n_hosts += shortest && tree.host;
-	lids->n_first += shortest && tree.host && !tree.later;
-	if (!shortest)
-		count_longer(checker, &tree);
-	return !follows_sls(checker) || osr_check_follow(checker, &tree);
-}
-
-/* Checks all LIDs of the switch tree.root. */
-static enum osr_status check_switch(struct checker *checker, struct tree tree)
-{
-	const struct osr_fabric *fabric = checker->fabric;
-	struct shortest lids = { 0 };
-	enum osr_status st = OSR_OK;
-
-	osr_invariant(tree.dist[tree.root] == 0);
-	OSR_EACH_SWITCH(s, fabric)
-		checker->nearer[s] = (uint16_t)(tree.dist[s] - 1);
-	checker->nearer[tree.root] = AWAY;
-	for (uint32_t i = checker->dest_row[tree.root]; i < checker->dest_row[tree.root + 1]; i++) {
-		uint32_t term = fabric->dest_term[checker->dest[i]];
-
-		tree.dest = checker->dest[i];
-		tree.host = fabric->term_weight[term] > 0;
-		tree.later = fabric->dest_lid[tree.dest] != fabric->term_lid[term];
-		tree.lft = checker->routing->lft + (size_t)tree.dest * fabric->n_switches;
-		if (!check_tree(checker, tree, &lids)) {
-			st = blame_tree(checker, &tree);
-			break;
-		}
-	}
-	count_shortest(checker, &tree, &lids);
-	return st;
 }
 
 /* --- several checkers ------------------------------------------------------------------------ */
@@ -615,17 +241,17 @@ static void team_check(void *ctx, uint32_t i, uint32_t batch)
 
 	if (__atomic_load_n(&team->st, __ATOMIC_RELAXED))
 		return;
-	checker->n_batch = 0;
+	checker->batch.n = 0;
 	for (uint32_t s = first; s < end; s++)
 		if (checker->dest_row[s] < checker->dest_row[s + 1])
-			checker->batch_sw[checker->n_batch++] = s;
+			checker->batch.sw[checker->batch.n++] = s;
 	batch_search(checker);
-	for (size_t b = 0; !st && b < checker->n_batch; b++)
-		st = check_switch(checker,
-				  (struct tree){ .root = checker->batch_sw[b],
-						 .n = checker->batch_n[b],
-						 .order = checker->order + b * n,
-						 .dist = checker->dist + b * (n + (size_t)1) });
+	for (size_t b = 0; !st && b < checker->batch.n; b++)
+		st = osr_check_switch(checker, (struct tree){ .root = checker->batch.sw[b],
+							      .n = checker->batch.n_reached[b],
+							      .order = checker->batch.order + b * n,
+							      .dist = checker->batch.dist +
+								      b * (n + (size_t)1) });
 	if (st != OSR_OK)
 		__atomic_store_n(&team->st, st, __ATOMIC_RELAXED);
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * Lanes: which VL the packets of one tree are on at every switch, by their SLs, and whether ranks
- * rise; and the span of multicast, a forest whose dependencies fit the certificate of its VL.
+ * rise.
  */
 #include <osmroutes/each.h>
 
 #include "check_private.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* --- before the first tree -------------------------------------------------------------------- */
@@ -47,12 +46,7 @@ static enum osr_status check_sl_values(struct checker *checker)
 	return OSR_OK;
 }
 
-/*
- * The key of the certificate for a VL at port `out` of a switch; 0 if the VL may not be used there.
- * Without a certificate, and behind ports to end ports, every usable VL has key 1. Packets for
- * port 0 leave the switch on no VL.
- */
-static uint32_t find_key(const struct checker *checker, uint32_t s, unsigned out, unsigned vl)
+uint32_t osr_check_key(const struct checker *checker, uint32_t s, unsigned out, unsigned vl)
 {
 	uint32_t c = osr_port_channel(checker->fabric, s, out);
 
@@ -65,13 +59,13 @@ static uint32_t find_key(const struct checker *checker, uint32_t s, unsigned out
 	return rank_key(checker->routing->rank[(size_t)vl * checker->fabric->n_channels + c]);
 }
 
-/* The same, looked up in checker->rank, where VL n_vls stands for all VLs from n_vls on. */
+/* The same, looked up in checker->lanes.rank, where VL n_vls stands for all VLs from n_vls on. */
 static uint32_t key_at(const struct checker *checker, uint32_t port, unsigned vl)
 {
 	unsigned n_vls = checker->routing->n_vls;
 
 	osr_invariant(port < checker->fabric->n_ports);
-	return checker->rank[(size_t)port * (n_vls + 1) + (vl < n_vls ? vl : n_vls)];
+	return checker->lanes.rank[(size_t)port * (n_vls + 1) + (vl < n_vls ? vl : n_vls)];
 }
 
 static void add_entry(struct checker *checker, uint32_t s, unsigned in, uint32_t out)
@@ -80,9 +74,10 @@ static void add_entry(struct checker *checker, uint32_t s, unsigned in, uint32_t
 	uint32_t pair =
 		checker->routing->sl2vl_row[s] + in * (checker->fabric->sw_n_ports[s] + 1u) + out;
 
-	for (unsigned kind = 0; kind < checker->n_kinds; kind++) {
-		struct entry *entry = &checker->entry[(size_t)port * checker->n_kinds + kind];
-		unsigned vl = checker->vl_of[(size_t)kind * checker->n_pairs + pair];
+	for (unsigned kind = 0; kind < checker->lanes.n_kinds; kind++) {
+		struct entry *entry =
+			&checker->lanes.entry[(size_t)port * checker->lanes.n_kinds + kind];
+		unsigned vl = checker->lanes.vl_of[(size_t)kind * checker->lanes.n_pairs + pair];
 		uint32_t key = key_at(checker, port, vl);
 
 		/* Key 0, a VL that may not be used, stays. */
@@ -103,13 +98,14 @@ static enum osr_status prepare_sl2vl(struct checker *checker, struct osr_arena *
 		uint32_t n_ports = fabric->sw_n_ports[s] + 1u;
 		uint32_t end = checker->routing->sl2vl_row[s] + n_ports * n_ports;
 
-		checker->n_pairs = end > checker->n_pairs ? end : checker->n_pairs;
+		checker->lanes.n_pairs =
+			end > checker->lanes.n_pairs ? end : checker->lanes.n_pairs;
 	}
 	/*
 	 * Lanes by turn map all 16 SLs alike, classes of SLs a few: packets are followed once for
 	 * each kind, in tables of one byte a pair. Pairs of ports of all switches lie in a row.
 	 */
-	for (uint32_t pair = 0; pair < checker->n_pairs; pair++) {
+	for (uint32_t pair = 0; pair < checker->lanes.n_pairs; pair++) {
 		const uint8_t *at = table[pair];
 
 		/* Most tables have one VL for all SLs, or equal the table before. */
@@ -123,24 +119,26 @@ static enum osr_status prepare_sl2vl(struct checker *checker, struct osr_arena *
 		unsigned same = ~differ[sl] & ((1u << sl) - 1);
 
 		if (!same)
-			lowest[checker->n_kinds] = (uint8_t)sl;
-		checker->kind_of[sl] =
-			same ? checker->kind_of[__builtin_ctz(same)] : (uint8_t)checker->n_kinds++;
+			lowest[checker->lanes.n_kinds] = (uint8_t)sl;
+		checker->lanes.kind_of[sl] = same ? checker->lanes.kind_of[__builtin_ctz(same)]
+						  : (uint8_t)checker->lanes.n_kinds++;
 	}
-	osr_invariant(checker->n_kinds >= 1 && checker->n_kinds <= 16);
-	checker->vl_of = vl = osr_alloc(scratch, (size_t)checker->n_kinds * checker->n_pairs, 1);
-	checker->entry = osr_calloc(scratch, (size_t)fabric->n_ports * checker->n_kinds,
-				    sizeof(*checker->entry));
-	checker->passage = osr_alloc(scratch, fabric->n_ports, sizeof(*checker->passage));
+	osr_invariant(checker->lanes.n_kinds >= 1 && checker->lanes.n_kinds <= 16);
+	checker->lanes.vl_of = vl =
+		osr_alloc(scratch, (size_t)checker->lanes.n_kinds * checker->lanes.n_pairs, 1);
+	checker->lanes.entry = osr_calloc(scratch, (size_t)fabric->n_ports * checker->lanes.n_kinds,
+					  sizeof(*checker->lanes.entry));
+	checker->lanes.passage =
+		osr_alloc(scratch, fabric->n_ports, sizeof(*checker->lanes.passage));
 	if (osr_arena_failed(scratch, checker->diag))
 		return OSR_NOMEM;
-	for (unsigned kind = 0; kind < checker->n_kinds; kind++)
-		for (uint32_t pair = 0; pair < checker->n_pairs; pair++)
+	for (unsigned kind = 0; kind < checker->lanes.n_kinds; kind++)
+		for (uint32_t pair = 0; pair < checker->lanes.n_pairs; pair++)
 			*vl++ = table[pair][lowest[kind]];
 	OSR_EACH_SWITCH(s, fabric)
 		for (uint32_t out = 0; out <= fabric->sw_n_ports[s]; out++) {
 			uint32_t c = osr_port_channel(fabric, s, out), dst = fabric->n_switches;
-			struct passage *by = &checker->passage[fabric->port_row[s] + out];
+			struct passage *by = &checker->lanes.passage[fabric->port_row[s] + out];
 
 			/* Packets enter the fabric by port 0 and by every port with an end port. */
 			add_entry(checker, s, 0, out);
@@ -181,7 +179,7 @@ static void find_replies(struct checker *checker, uint16_t *asked)
 					asked[a] |= 1u << (sl[a] & 15) | (granted ? granted[a] : 0);
 		}
 		for (size_t a = 0; a < n; a++)
-			checker->reply[a * n + b] = asked[a];
+			checker->lanes.reply[a * n + b] = asked[a];
 	}
 }
 
@@ -198,19 +196,19 @@ enum osr_status osr_check_prepare_lanes(struct checker *checker, struct osr_aren
 
 	if (st || !follows_sls(checker))
 		return st;
-	checker->rank =
-		osr_alloc(scratch, fabric->n_ports, (routing->n_vls + 1u) * sizeof(*checker->rank));
+	checker->lanes.rank = osr_alloc(scratch, fabric->n_ports,
+					(routing->n_vls + 1u) * sizeof(*checker->lanes.rank));
 	if (reply) {
-		checker->reply = osr_alloc(scratch, n, n * sizeof(*checker->reply));
+		checker->lanes.reply = osr_alloc(scratch, n, n * sizeof(*checker->lanes.reply));
 		asked = osr_alloc(scratch, n, sizeof(*asked));
 	}
 	if (osr_arena_failed(scratch, checker->diag))
 		return OSR_NOMEM;
-	rank = checker->rank;
+	rank = checker->lanes.rank;
 	OSR_EACH_SWITCH(s, fabric)
 		for (unsigned out = 0; out <= fabric->sw_n_ports[s]; out++)
 			for (unsigned vl = 0; vl <= routing->n_vls; vl++)
-				*rank++ = find_key(checker, s, out, vl);
+				*rank++ = osr_check_key(checker, s, out, vl);
 	if (reply)
 		find_replies(checker, asked);
 	return routing->sl2vl ? prepare_sl2vl(checker, scratch) : OSR_OK;
@@ -222,15 +220,15 @@ void osr_check_prepare_follow(struct checker *checker, struct osr_arena *scratch
 	size_t n = checker->fabric->n_switches;
 
 	if (checker->routing->sl2vl)
-		checker->held = osr_alloc(scratch, n * checker->n_kinds, sizeof(*checker->held));
+		checker->lanes.held = osr_alloc(scratch, n * checker->lanes.n_kinds,
+						sizeof(*checker->lanes.held));
 	else
-		checker->mask = osr_alloc(scratch, n, sizeof(*checker->mask));
+		checker->lanes.mask = osr_alloc(scratch, n, sizeof(*checker->lanes.mask));
 }
 
 /* --- the packets of one tree ------------------------------------------------------------------ */
 
-/* SLs that packets to the root may be on where they leave switch s, by what the routing claims. */
-static uint16_t sls_from(const struct checker *checker, const struct tree *tree, uint32_t s)
+uint16_t osr_check_sls(const struct checker *checker, const struct tree *tree, uint32_t s)
 {
 	size_t n = checker->fabric->n_switches;
 	unsigned sls;
@@ -243,8 +241,8 @@ static uint16_t sls_from(const struct checker *checker, const struct tree *tree,
 	if (checker->routing->granted)
 		sls |= checker->routing->granted[tree->dest * n + s];
 	/* Port 0 sends no requests, so no reply goes to it. */
-	if (checker->reply && tree->host)
-		sls |= checker->reply[tree->root * n + s];
+	if (checker->lanes.reply && tree->host)
+		sls |= checker->lanes.reply[tree->root * n + s];
 	return sls;
 }
 
@@ -254,14 +252,14 @@ static bool follow_sls(struct checker *checker, const struct tree *tree)
 	const struct osr_fabric *fabric = checker->fabric;
 	bool ranked = checker->routing->claims & OSR_CLAIM_DEADLOCK_FREE;
 
-	memset(checker->mask, 0, fabric->n_switches * sizeof(*checker->mask));
+	memset(checker->lanes.mask, 0, fabric->n_switches * sizeof(*checker->lanes.mask));
 	for (uint32_t i = tree->n - 1; i > 0; i--) {
 		uint32_t s = tree->order[i], next = checker->hop[s].to;
 		uint32_t port = fabric->port_row[s] + tree->lft[s];
 		uint32_t on = fabric->port_row[next] + tree->lft[next];
-		unsigned sls = checker->mask[s] | sls_from(checker, tree, s);
+		unsigned sls = checker->lanes.mask[s] | osr_check_sls(checker, tree, s);
 
-		checker->mask[next] |= (uint16_t)sls;
+		checker->lanes.mask[next] |= (uint16_t)sls;
 		checker->sls |= (uint16_t)sls;
 		OSR_EACH_LANE(vl, sls) {
 			uint32_t key = key_at(checker, port, vl);
@@ -279,10 +277,10 @@ static unsigned kinds_of(const struct checker *checker, unsigned sls)
 	unsigned kinds = 0;
 
 	if (sls == 0xffff)
-		return (1u << checker->n_kinds) - 1;
+		return (1u << checker->lanes.n_kinds) - 1;
 	OSR_EACH_LANE(sl, sls)
-		kinds |= 1u << checker->kind_of[sl];
-	osr_invariant(kinds < 1u << checker->n_kinds);
+		kinds |= 1u << checker->lanes.kind_of[sl];
+	osr_invariant(kinds < 1u << checker->lanes.n_kinds);
 	return kinds;
 }
 
@@ -297,14 +295,15 @@ follow_kinds(struct checker *checker, const struct tree *tree, uint32_t n_kinds)
 	bool ranked = checker->routing->claims & OSR_CLAIM_DEADLOCK_FREE;
 	unsigned used = 0;
 
-	memset(checker->held, 0, (size_t)fabric->n_switches * n_kinds * sizeof(*checker->held));
+	memset(checker->lanes.held, 0,
+	       (size_t)fabric->n_switches * n_kinds * sizeof(*checker->lanes.held));
 	for (uint32_t i = tree->n; i-- > 0;) {
 		uint32_t s = tree->order[i], port = fabric->port_row[s] + tree->lft[s];
-		struct passage by = checker->passage[port];
-		const struct entry *entry = checker->entry + (size_t)port * n_kinds;
-		uint32_t *held = checker->held + (size_t)s * n_kinds;
-		uint32_t *next = checker->held + (size_t)by.to * n_kinds;
-		unsigned enter = kinds_of(checker, sls_from(checker, tree, s));
+		struct passage by = checker->lanes.passage[port];
+		const struct entry *entry = checker->lanes.entry + (size_t)port * n_kinds;
+		uint32_t *held = checker->lanes.held + (size_t)s * n_kinds;
+		uint32_t *next = checker->lanes.held + (size_t)by.to * n_kinds;
+		unsigned enter = kinds_of(checker, osr_check_sls(checker, tree, s));
 
 		osr_invariant(!i || by.to == checker->hop[s].to);
 		for (uint32_t kind = 0; kind < n_kinds; kind++) {
@@ -321,8 +320,8 @@ follow_kinds(struct checker *checker, const struct tree *tree, uint32_t n_kinds)
 			}
 			if (!held[kind] || !i)
 				continue;
-			vl = checker->vl_of[(size_t)kind * checker->n_pairs + by.pair +
-					    tree->lft[by.to]];
+			vl = checker->lanes.vl_of[(size_t)kind * checker->lanes.n_pairs + by.pair +
+						  tree->lft[by.to]];
 			key = key_at(checker, fabric->port_row[by.to] + tree->lft[by.to], vl);
 			if (!key || (ranked && by.to != tree->root && held[kind] >= key))
 				return false;
@@ -339,260 +338,6 @@ bool osr_check_follow(struct checker *checker, const struct tree *tree)
 	if (!checker->routing->sl2vl)
 		return follow_sls(checker, tree);
 	/* Lanes by turn have one kind. */
-	return checker->n_kinds == 1 ? follow_kinds(checker, tree, 1)
-				     : follow_kinds(checker, tree, checker->n_kinds);
-}
-
-/* --- what is wrong? -------------------------------------------------------------------------- */
-
-static const uint8_t *table_of(const struct checker *checker, uint32_t s, unsigned in, unsigned out)
-{
-	return checker->routing->sl2vl[checker->routing->sl2vl_row[s] +
-				       in * (checker->fabric->sw_n_ports[s] + 1u) + out];
-}
-
-static enum osr_status fail_vl(struct checker *checker, const struct tree *tree, uint32_t s,
-			       unsigned vl)
-{
-	struct name name;
-
-	if (vl >= 15)
-		return osr_fail(checker->diag, OSR_CHECK_FAILED,
-				"switch %s drops packets to LID %u at port %u: SL2VL maps their SL "
-				"to VL 15",
-				sw_name(checker, s, &name), lid_of(checker, tree), tree->lft[s]);
-	return osr_fail(checker->diag, OSR_CHECK_FAILED,
-			"packets to LID %u leave switch %s port %u on VL %u, beyond the %u VLs of "
-			"the routing or those of the cable",
-			lid_of(checker, tree), sw_name(checker, s, &name), tree->lft[s], vl,
-			checker->routing->n_vls);
-}
-
-/* A packet on this SL enters switch s by port `in`, is on the VL of the tables, and goes home. */
-static enum osr_status blame_packet(struct checker *checker, const struct tree *tree, uint32_t s,
-				    unsigned in, unsigned sl)
-{
-	const struct osr_fabric *fabric = checker->fabric;
-	uint32_t from = OSR_NONE;
-	unsigned vl_from = 0;
-
-	for (;;) {
-		uint32_t c = osr_port_channel(fabric, s, tree->lft[s]);
-		unsigned vl =
-			checker->routing->sl2vl ? table_of(checker, s, in, tree->lft[s])[sl] : sl;
-
-		if (s == tree->root && !checker->routing->sl2vl)
-			return OSR_OK;
-		if (!find_key(checker, s, tree->lft[s], vl))
-			return fail_vl(checker, tree, s, vl);
-		if (s == tree->root)
-			return OSR_OK;
-		if (from != OSR_NONE && (checker->routing->claims & OSR_CLAIM_DEADLOCK_FREE) &&
-		    find_key(checker, fabric->chan_src[from], fabric->chan_port[from], vl_from) >=
-			    find_key(checker, s, tree->lft[s], vl))
-			return osr_check_fail_rank(checker, tree->dest, from, vl_from, c, vl);
-		from = c;
-		vl_from = vl;
-		in = fabric->chan_port[fabric->chan_rev[c]];
-		s = fabric->chan_dst[c];
-	}
-}
-
-/* Follows every packet by itself. OSR_OK: each of them arrives as the certificate says. */
-enum osr_status osr_check_blame_lanes(struct checker *checker, const struct tree *tree)
-{
-	const struct osr_fabric *fabric = checker->fabric;
-	enum osr_status st;
-
-	OSR_EACH_SWITCH(s, fabric) {
-		unsigned sls = tree->dist[s] == FAR ? 0 : sls_from(checker, tree, s);
-
-		OSR_EACH_LANE(sl, sls) {
-			st = blame_packet(checker, tree, s, 0, sl);
-			if (st != OSR_OK)
-				return st;
-			if (!checker->routing->sl2vl)
-				continue;
-			OSR_EACH_TERMINAL(e, fabric, s) {
-				st = blame_packet(checker, tree, s, fabric->term_port[e], sl);
-				if (st != OSR_OK)
-					return st;
-			}
-		}
-	}
-	return OSR_OK;
-}
-
-/*
- * --- multicast ---------------------------------------------------------------------------------
- */
-
-/* The root of the tree that has s. */
-static uint32_t find_root(uint32_t *root, uint32_t s)
-{
-	for (uint32_t up; (up = root[s]) != s; s = up)
-		root[s] = root[up];
-	return s;
-}
-
-/*
- * Do the links to parents form a forest without rings, with all hosts of a component in one tree?
- * Otherwise a group is torn apart.
- */
-static enum osr_status check_forest(struct checker *checker, uint32_t *root, uint32_t *host)
-{
-	const struct osr_fabric *fabric = checker->fabric;
-	struct name a, b;
-
-	OSR_EACH_SWITCH(s, fabric) {
-		root[s] = s;
-		host[s] = OSR_NONE;
-	}
-	OSR_EACH_SWITCH(s, fabric) {
-		uint32_t c = checker->routing->mcast_parent[s], up;
-
-		if (c == OSR_NONE)
-			continue;
-		if (c >= fabric->n_channels || fabric->chan_src[c] != s)
-			return osr_fail(checker->diag, OSR_CHECK_FAILED,
-					"multicast: the link from switch %s to its parent is "
-					"channel %u, not one of its own",
-					sw_name(checker, s, &a), c);
-		up = find_root(root, fabric->chan_dst[c]);
-		if (up == s)
-			return osr_fail(checker->diag, OSR_CHECK_FAILED,
-					"multicast: the spanning order loops through switch %s "
-					"port %u",
-					sw_name(checker, s, &a), fabric->chan_port[c]);
-		/* A switch has one parent, so s has been a root until now. */
-		osr_invariant(root[s] == s && root[up] == up);
-		root[s] = up;
-	}
-	OSR_EACH_SWITCH(s, fabric) {
-		uint32_t *first = &host[fabric->sw_component[s]];
-
-		if (!fabric->sw_sources[s])
-			continue;
-		if (*first == OSR_NONE)
-			*first = s;
-		if (find_root(root, s) != find_root(root, *first))
-			return osr_fail(
-				checker->diag, OSR_CHECK_FAILED,
-				"multicast: the spanning order does not connect switches %s and %s",
-				sw_name(checker, *first, &a), sw_name(checker, s, &b));
-	}
-	return OSR_OK;
-}
-
-static bool in_forest(const struct checker *checker, uint32_t c)
-{
-	const uint32_t *parent = checker->routing->mcast_parent;
-
-	return parent[checker->fabric->chan_src[c]] == c ||
-	       parent[checker->fabric->chan_dst[c]] == checker->fabric->chan_rev[c];
-}
-
-/*
- * The VLs that multicast packets of each SL may have on channel c, by whatever port they came.
- * Unless `by_tables`, multicast stays on one VL, and all is in vls[0].
- */
-static void mcast_vls(const struct checker *checker, bool by_tables, uint32_t c, uint16_t vls[16])
-{
-	const struct osr_fabric *fabric = checker->fabric;
-	uint32_t s = fabric->chan_src[c];
-	const struct entry *entry;
-
-	memset(vls, 0, 16 * sizeof(*vls));
-	if (!by_tables) {
-		vls[0] = vl_bit(checker->shared ? 0 : checker->routing->mcast_vl);
-		return;
-	}
-	entry = checker->entry +
-		(size_t)(fabric->port_row[s] + fabric->chan_port[c]) * checker->n_kinds;
-	for (unsigned sl = 0; sl < 16; sl++)
-		vls[sl] = entry[checker->kind_of[sl]].vls;
-	OSR_EACH_CHANNEL(o, fabric, s) {
-		const uint8_t *table;
-
-		if (o == c || !in_forest(checker, o))
-			continue;
-		table = table_of(checker, s, fabric->chan_port[o], fabric->chan_port[c]);
-		for (unsigned sl = 0; sl < 16; sl++)
-			vls[sl] |= vl_bit(table[sl]);
-	}
-}
-
-enum osr_status osr_check_mcast(struct checker *checker, struct osr_arena *scratch)
-{
-	const struct osr_fabric *fabric = checker->fabric;
-	uint32_t *root = osr_alloc(scratch, fabric->n_switches, sizeof(*root));
-	uint32_t *host = osr_alloc(scratch, fabric->n_switches, sizeof(*host));
-	const uint32_t *rank = checker->routing->rank;
-	/* Multicast on any SL passes the SL2VL tables of unicast; otherwise it stays on its VL. */
-	bool by_tables = checker->routing->sl2vl &&
-			 (!checker->routing->sl || (checker->routing->claims & OSR_CLAIM_ANY_SL));
-	enum osr_status st;
-	uint16_t vls[16];
-	char on[16] = "";
-	struct name name;
-
-	if (osr_arena_failed(scratch, checker->diag))
-		return OSR_NOMEM;
-	st = check_forest(checker, root, host);
-	if (st != OSR_OK || !(checker->routing->claims & OSR_CLAIM_MULTICAST))
-		return st;
-	/* Does each channel of the span have the VLs of all packets that leave by it? */
-	OSR_EVERY_CHANNEL(c, fabric) {
-		unsigned ok = (1u << fabric->chan_vls[c]) - 1, missing;
-
-		if (!in_forest(checker, c))
-			continue;
-		mcast_vls(checker, by_tables, c, vls);
-		if (!checker->shared)
-			ok &= (1u << checker->routing->n_vls) - 1;
-		for (unsigned sl = 0; sl < 16; sl++) {
-			missing = vls[sl] & ~ok;
-			if (!missing)
-				continue;
-			if (by_tables)
-				snprintf(on, sizeof(on), " on SL %u", sl);
-			return osr_fail(checker->diag, OSR_CHECK_FAILED,
-					"multicast%s leaves switch %s port %u on VL %u, beyond the "
-					"%u VLs of the routing or those of the cable",
-					on, sw_name(checker, fabric->chan_src[c], &name),
-					fabric->chan_port[c], (unsigned)__builtin_ctz(missing),
-					checker->routing->n_vls);
-		}
-	}
-	/*
-	 * A switch copies a packet to all links of the span except the one that it came by, and
-	 * each copy waits for its channel.
-	 */
-	OSR_EVERY_CHANNEL(in, fabric) {
-		uint32_t s = fabric->chan_dst[in];
-
-		if (!in_forest(checker, in))
-			continue;
-		mcast_vls(checker, by_tables, in, vls);
-		OSR_EACH_CHANNEL(out, fabric, s) {
-			const uint8_t *table =
-				by_tables ? table_of(checker, s,
-						     fabric->chan_port[fabric->chan_rev[in]],
-						     fabric->chan_port[out])
-					  : NULL;
-
-			if (out == fabric->chan_rev[in] || !in_forest(checker, out))
-				continue;
-			for (unsigned sl = 0; sl < 16; sl++)
-				OSR_EACH_LANE(vl, vls[sl]) {
-					unsigned to = table ? table[sl] : vl;
-
-					if (rank_key(rank[(size_t)vl * fabric->n_channels + in]) >=
-					    rank_key(rank[(size_t)to * fabric->n_channels + out]))
-						return osr_check_fail_rank(checker, OSR_NONE, in,
-									   vl, out, to);
-				}
-		}
-	}
-	return OSR_OK;
+	return checker->lanes.n_kinds == 1 ? follow_kinds(checker, tree, 1)
+					   : follow_kinds(checker, tree, checker->lanes.n_kinds);
 }

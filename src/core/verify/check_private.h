@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * check_private.h - what the two files of the checker share: check.c walks the trees, check_lanes.c
- * follows service levels and multicast. They include check.h and this, nothing that routes.
+ * check_private.h - the checker, as its files share it. They include check.h and this, nothing that
+ * routes.
+ *
+ *	check.c		the input, distances, threads, the verdict
+ *	check_tree.c	walks the entries of one destination: yes or no
+ *	check_lanes.c	follows service levels
+ *	check_mcast.c	the span of multicast
+ *	check_blame.c	after a no, walks again and writes the sentence
  */
 #ifndef OSR_CHECK_PRIVATE_H
 #define OSR_CHECK_PRIVATE_H
@@ -28,44 +34,19 @@ struct entry {
 	uint16_t vls;
 };
 
-struct checker {
-	const struct osr_fabric *fabric;
-	const struct osr_routing *routing;
-	struct osr_verdict *verdict;
-	struct osr_diag *diag;
-	bool shared; /* VL = SL, and any SL is safe: one dependency graph for all VLs */
-	bool minimal;
-	uint16_t sls; /* SLs, or VLs if there are SL2VL tables, that carry routes */
-
-	uint32_t
-		n_columns; /* most ports of a switch + 1; the last column is a port without cable */
-	struct hop *port;  /* [n_switches * n_columns] */
-	uint32_t *dest_row; /* [n_switches + 1]: the dests of switch s are */
-	uint32_t *dest;     /* dest[dest_row[s]] .. dest[dest_row[s + 1] - 1] */
-	uint64_t n_sources; /* of all switches */
-
-	/* One batch of searches. */
-	uint32_t n_batch;
-	uint32_t batch_sw[BATCH];
-	uint32_t batch_n[BATCH];       /* switches reached */
+/* The breadth-first searches of up to BATCH switches. */
+struct batch {
+	uint32_t n;
+	uint32_t sw[BATCH];
+	uint32_t n_reached[BATCH];     /* switches */
 	uint16_t *dist;                /* [BATCH * (n_switches + 1)] */
 	uint16_t *order;               /* [BATCH * n_switches] nearest first */
 	uint64_t *seen, *front, *next; /* [n_switches] */
 	uint32_t *active, *reached;    /* [n_switches] */
+};
 
-	/* One tree, and what it adds to. */
-	uint16_t *nearer;  /* [n_switches] distance behind a shortest hop; AWAY for the root */
-	uint8_t *row;      /* [n_switches] the entries, if some are for ports that no switch has */
-	struct hop *hop;   /* [n_switches + 1] of each entry */
-	uint32_t *sources; /* [n_switches + 1] end ports that send through the switch */
-	/*
-	 * [n_switches * n_columns] routes from host ports to host LIDs, fewer than LIDs^2.
-	 * load[0]: to first LIDs; load[1]: to the other LIDs of ports, NULL if there are none.
-	 */
-	uint32_t *load[2];
-	uint16_t *ordered, *depth, *way; /* [n_switches], non-minimal routings only */
-
-	/* Allocated only if follows_sls(). A kind: SLs that every SL2VL table maps alike. */
+/* Allocated only if follows_sls(). A kind: SLs that every SL2VL table maps alike. */
+struct lanes {
 	uint32_t n_kinds;
 	uint8_t kind_of[16]; /* by SL */
 	uint8_t *vl_of;      /* [n_kinds * n_pairs] SL2VL by kind and pair of ports */
@@ -76,6 +57,45 @@ struct checker {
 	uint32_t *held;  /* [n_switches * n_kinds] the highest key that packets hold; 0: none */
 	uint16_t *reply; /* [n_switches^2] reply[a * n_switches + b]: SLs of replies of b to a */
 	uint32_t *rank;  /* [n_ports * (n_vls + 1)] keys of the certificate; 0: may not be used */
+};
+
+/* A tree with routes that are longer than the shortest; [n_switches] each. */
+struct longer {
+	uint16_t *order; /* the root first, parents before children */
+	uint16_t *depth; /* hops to the root; FAR: not followed yet */
+	uint16_t *way;   /* switches of the route that is followed */
+};
+
+struct checker {
+	const struct osr_fabric *fabric;
+	const struct osr_routing *routing;
+	struct osr_verdict *verdict;
+	struct osr_diag *diag;
+	bool shared; /* VL = SL, and any SL is safe: one dependency graph for all VLs */
+	bool minimal;
+	uint16_t sls; /* SLs, or VLs if there are SL2VL tables, that carry routes */
+
+	/* most ports of a switch + 1; the last column is a port without cable */
+	uint32_t n_columns;
+	struct hop *port;   /* [n_switches * n_columns] */
+	uint32_t *dest_row; /* [n_switches + 1]: the dests of switch s are */
+	uint32_t *dest;     /* dest[dest_row[s]] .. dest[dest_row[s + 1] - 1] */
+	uint64_t n_sources; /* of all switches */
+
+	struct batch batch;
+
+	/* One tree, and the loads that it adds to. */
+	uint16_t *nearer;  /* [n_switches] distance behind a shortest hop; AWAY for the root */
+	uint8_t *row;      /* [n_switches] the entries, if some are for ports that no switch has */
+	struct hop *hop;   /* [n_switches + 1] of each entry */
+	uint32_t *sources; /* [n_switches + 1] end ports that send through the switch */
+	/*
+	 * [n_switches * n_columns] routes from host ports to host LIDs, fewer than LIDs^2.
+	 * load[0]: to first LIDs; load[1]: to the other LIDs of ports, NULL if there are none.
+	 */
+	uint32_t *load[2];
+	struct longer longer; /* NULL if all routes must be shortest */
+	struct lanes lanes;
 };
 
 /* The forwarding tree of one destination. */
@@ -145,14 +165,38 @@ static inline bool follows_sls(const struct checker *checker)
 	return !checker->shared && (checker->routing->sl || checker->routing->sl2vl);
 }
 
-/* check_lanes.c. osr_check_follow() says yes or no, osr_check_blame_lanes() writes the sentence. */
+static inline const uint8_t *table_of(const struct checker *checker, uint32_t s, unsigned in,
+				      unsigned out)
+{
+	return checker->routing->sl2vl[checker->routing->sl2vl_row[s] +
+				       in * (checker->fabric->sw_n_ports[s] + 1u) + out];
+}
+
+/* check_tree.c. Checks all LIDs of the switch tree.root, and adds their routes to the verdict. */
+enum osr_status osr_check_switch(struct checker *checker, struct tree tree);
+
+/* check_lanes.c. osr_check_follow() says yes or no. */
 enum osr_status osr_check_prepare_lanes(struct checker *checker, struct osr_arena *scratch);
 void osr_check_prepare_follow(struct checker *checker, struct osr_arena *scratch);
 bool osr_check_follow(struct checker *checker, const struct tree *tree);
-enum osr_status osr_check_blame_lanes(struct checker *checker, const struct tree *tree);
+/*
+ * The key of the certificate for a VL at port `out` of a switch; 0 if the VL may not be used there.
+ * Without a certificate, and behind ports to end ports, every usable VL has key 1. Packets for
+ * port 0 leave the switch on no VL.
+ */
+uint32_t osr_check_key(const struct checker *checker, uint32_t s, unsigned out, unsigned vl);
+/* SLs that packets to the root may be on where they leave switch s, by what the routing claims. */
+uint16_t osr_check_sls(const struct checker *checker, const struct tree *tree, uint32_t s);
+
+/* check_mcast.c. */
 enum osr_status osr_check_mcast(struct checker *checker, struct osr_arena *scratch);
 
-/* check.c. The sentence for a certificate that is refused. dest == OSR_NONE: for multicast. */
+/*
+ * check_blame.c. Why was this tree refused? If all entries lead somewhere, a route loops, is longer
+ * than claimed, or breaks the certificate.
+ */
+enum osr_status osr_check_blame(struct checker *checker, const struct tree *tree);
+/* The sentence for a certificate that is refused. dest == OSR_NONE: for multicast. */
 enum osr_status osr_check_fail_rank(struct checker *checker, uint32_t dest, uint32_t from,
 				    unsigned vl_from, uint32_t to, unsigned vl_to);
 

@@ -563,8 +563,7 @@ static void copy_on(struct run *run, const uint32_t at[2], uint32_t c, unsigned 
 
 		if (port != in && sends_to(run, at, next, port))
 			take_turn(run, c, from, on,
-				  sls ? vl_bits(run, next, in, port, osr_lowest_bit(sls))
-				      : from,
+				  sls ? vl_bits(run, next, in, port, osr_lowest_bit(sls)) : from,
 				  sls ? sls : 0xffff);
 	}
 }
