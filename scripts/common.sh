@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Sourced by scripts/test, scripts/demo and scripts/bench: what a fresh Debian or Ubuntu lacks, and
-# the build. Everything is built in build/ (OSR_BUILD names another directory).
+# Sourced by scripts that build: what a fresh Debian or Ubuntu lacks, and the build. Everything is built in build/ (OSR_BUILD names another directory).
 # shellcheck source=scripts/usage.sh
 . "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""Stock engines and ours side by side: the rows of docs/results/benchmarks.md. See scripts/bench. With --quick ours are routed
+"""Stock engines and ours side by side: the rows of docs/results/benchmarks.md. See scripts/study bench. With --quick ours are routed
 by the command, and those of stock engines are read from stock.csv; --update writes it."""
 import argparse
 import collections

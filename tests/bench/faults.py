@@ -16,7 +16,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DATA = os.path.join(ROOT, 'docs', 'results', 'data')
-sys.path.append(os.path.join(ROOT, 'tests', 'experiments'))
+sys.path.append(os.path.join(ROOT, 'tests', 'lab', 'experiments'))
 import studies  # noqa: E402
 
 FABRICS = {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""The figures of the default engine on fabrics of every kind, beside those of the last revision: see scripts/figures."""
+"""The figures of the default engine on fabrics of every kind, beside those of the last revision: see scripts/study figures."""
 import argparse
 import concurrent.futures
 import csv

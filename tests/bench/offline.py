@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Fabrics of full size by the command: the rows of "Full size" in docs/results/benchmarks.md, with the revision that made them.
-See scripts/bench --offline."""
+See scripts/study bench --offline."""
 import json
 import os
 import resource

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Every sub-command with input that ends before there is a first result, at every stage, in every form of output: it ends by
 itself with code 2, or with 1 where an engine refuses, says why on standard error, and prints nothing else. `check --junit`
-writes the reason into its XML. No file is left that looks like a result. scripts/sanitize quick runs this with sanitizers."""
+writes the reason into its XML. No file is left that looks like a result. scripts/check sanitize quick runs this with sanitizers."""
 import itertools
 import os
 import re

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """commands.py OSMROUTES PROJECT BUILD: every command that a page shows is run. commands.py --clean PROJECT
-prints those that change a system; scripts/test-package runs them in a clean Debian, in this order.
+prints those that change a system; scripts/package runs them in a clean Debian, in this order.
 
 A command is an indented line that begins with a program's name. Each has one of these modes:
   run      as it stands, page by page in one directory, with the fabrics of topologies/; programs that need a
@@ -31,14 +31,16 @@ CLEAN_PAGE = 'docs/admin.md'
 SCRIPT = r'(?:[A-Z_]+=\S+ )*(?:\./)?scripts/'
 # The first pattern that a command matches says its mode, and what that is told: nothing stands for the command.
 MODES = [(SCRIPT + script + r'\b', 'test', test) for script, test in (
-    ('demo', 'osm.script.demo'), ('bench', 'bench.quick'), ('figures', 'bench.figures'), ('experiments', 'experiments.sample'),
-    ('test-package', 'package.install'), ('campaign', 'osm.script.campaign'), ('load', 'osm.script.load'),
-    ('mutate', 'mutate.known'), ('analyse', 'analyse'), ('new-engine', 'engines.new-engine'), ('prove', 'proof'))] + [
-        (SCRIPT + r'test(?![\w-])(.*)', 'ctest', r'\1'), (SCRIPT + '(build-for|fuzz|sanitize)', 'other', r'scripts/\1'),
+    ('demo', 'osm.script.demo'), ('study bench', 'bench.quick'), ('study figures', 'bench.figures'),
+    ('study experiments', 'experiments.sample'), ('study campaign', 'osm.script.campaign'), ('study load', 'osm.script.load'),
+    ('package', 'package.install'), ('check mutate', 'mutate.known'), ('check analyse', 'analyse'),
+    ('new-engine', 'engines.new-engine'), ('prove', 'proof'))] + [
+        (SCRIPT + r'test(?![\w-])(.*)', 'ctest', r'\1'), (SCRIPT + '(build-for|fuzz)', 'other', r'scripts/\1'),
+        (SCRIPT + 'check sanitize', 'other', 'tests/checks/sanitize'),
         (r'(?:build/src/cli/)?osmroutes .*--live', 'test', 'osm.live.check'),
         (r'(?:[A-Z_]+=\S+ )+(build/\S+)', 'program', r'\1'), (r'python3 (tests/\S+\.py)', 'program', r'\1'),
         (r'ctest (?:--test-dir \S+)?(.*)', 'ctest', r'\1'), (r'(?:sudo )?cmake ', 'cmake', ''), (CLEAN.pattern, 'clean', ''),
-        ('build/tests/experiments/osr-flow ', 'run', ''), (r'osmroutes conf .*/etc/opensm/opensm\.conf', 'conf', ''),
+        ('build/tests/lab/experiments/osr-flow ', 'run', ''), (r'osmroutes conf .*/etc/opensm/opensm\.conf', 'conf', ''),
         ('osmroutes (?:un)?drain ', 'test', 'osm.drain.cable'), ('osmroutes (?:key |status)', 'keys', ''),
         (r'(?:osmroutes|ibnetdiscover|ibdmchk|cpack|cat|grep|build/src/cli/osmroutes)(?: |$)', 'run', '')]
 # Generated blocks and synopses are no commands.

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 #
-# mistakes.sh OSMROUTES PROJECT: makes mistakes in a copy of the project, and expects check-docs,
-# check-text or check-names to name each of them.
+# mistakes.sh OSMROUTES PROJECT: makes mistakes in a copy of the project, and expects the checks docs,
+# text or names to name each of them.
 set -u
 command=$1 project=$2
 copy=$(mktemp -d)
@@ -11,7 +11,7 @@ trap 'rm -rf "$copy" "$said"' EXIT
 failed=0
 
 tar -C "$project" --exclude=__pycache__ -cf - README.md LICENSE CMakeLists.txt docs engines \
-	include scripts src tests/engines topologies | tar -xf - -C "$copy"
+	include scripts src tests/checks tests/engines topologies | tar -xf - -C "$copy"
 
 complain() {
 	printf '%s\n' "$*"
@@ -27,12 +27,12 @@ change() {
 # judge CHECK: it fails; what it says is kept for says()
 judge() {
 	if [ "$1" = docs ]; then
-		"$copy/scripts/check-docs" "$command" >"$said" 2>&1
+		"$copy/scripts/check" docs "$command" >"$said" 2>&1
 	elif [ "$1" = names ]; then
-		"$copy/scripts/check-names" >"$said" 2>&1
+		"$copy/scripts/check" names >"$said" 2>&1
 	else
-		"$copy/scripts/check-text" "$copy" >"$said" 2>&1
-	fi && complain "check-$1 sees no mistake"
+		"$copy/scripts/check" text "$copy" >"$said" 2>&1
+	fi && complain "the check $1 sees no mistake"
 }
 
 says() {

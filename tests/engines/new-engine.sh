@@ -20,8 +20,8 @@ grep -q '^const struct osr_engine osr_engine_trial_x = {$' engines/trial-x/trial
 if grep '@' engines/trial-x/trial-x.c; then	# "! grep" alone would not end the script
 	exit 1
 fi
-scripts/check-layers
-scripts/check-names
+scripts/check layers
+scripts/check names
 for name in trial-x sssp Bad/Name ''; do
 	if scripts/new-engine "$name" >said 2>&1; then
 		echo "new-engine took \"$name\""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Do packets get through? Tables read back from the switches carry traffic in a simulator of links with credits
-(tests/simulator/credits.c), which knows nothing of how they were made."""
+(tests/lab/simulator/credits.c), which knows nothing of how they were made."""
 import json
 import os
 import re
@@ -11,7 +11,7 @@ from judge import QOS, expect, generate, scenario
 from osmtest import BUILD, COMMAND, ROOT, running
 from transition import judge_rounds, Mixture, two_rounds
 
-sys.path.append(os.path.join(ROOT, 'tests', 'simulator'))
+sys.path.append(os.path.join(ROOT, 'tests', 'lab', 'simulator'))
 import credits as simulator	# noqa: E402
 
 BINARY = os.path.join(BUILD, 'tests', 'osr-credits')

@@ -32,7 +32,7 @@ TOOLS = os.path.join(BUILD, 'tests', 'osm')
 COMMAND = os.path.join(BUILD, 'src', 'cli', 'osmroutes')
 OPENSM = os.environ.get('OSR_OPENSM', shutil.which('opensm') or '/usr/sbin/opensm')
 
-# The runtime of a sanitizer, if the plugin is built with one (scripts/sanitize): opensm is not.
+# The runtime of a sanitizer, if the plugin is built with one (scripts/check sanitize): opensm is not.
 PRELOAD = os.environ.get('OSR_PRELOAD')
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """What tables of OpenSM's engines and of osmroutes carry: docs/results/data/packets.csv and its figure.
 
-    packets.py [--packets=N] [DIR]   measures all; then tests/experiments/document.py
+    packets.py [--packets=N] [DIR]   measures all; then tests/lab/experiments/document.py
     packets.py --figure              draws the figure again, from the CSV file
     packets.py --check               is a row of osmroutes the same today?
 """
@@ -13,7 +13,7 @@ import sys
 import carried
 from osmtest import BUILD, ROOT, SKIPPED, Skip, find_fabric, generate, need_tools
 
-sys.path.insert(0, os.path.join(ROOT, 'tests', 'experiments'))	# it has a measure.py, too
+sys.path.insert(0, os.path.join(ROOT, 'tests', 'lab', 'experiments'))	# it has a measure.py, too
 import studies		# noqa: E402
 from document import DATA		# noqa: E402
 from measure import Data		# noqa: E402

@@ -153,7 +153,7 @@ def lost_mads(workdir):
 @scenario('rough.storm')
 def storm(workdir):
     """Two hosts ask for path records as fast as they are answered, others join and leave the broadcast group, while cables come and go and
-    one SIGHUP follows the other; then all is right. Data races are for scripts/sanitize thread."""
+    one SIGHUP follows the other; then all is right. Data races are for scripts/check sanitize thread."""
     rng, sa = random.Random(SEED), os.path.join(TOOLS, 'osr-sa')
     with running(workdir, 'random-12', 'dfsssp', options=dict(QOS, routing_threads_num=2),
                  plugin_conf='metrics_dir = %s\n' % os.path.abspath(workdir)) as (fabric, opensm):

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 #
-# inside.sh: what scripts/test-package runs inside the clean root, with the package, a fabric and
+# inside.sh: what scripts/package runs inside the clean root, with the package, a fabric and
 # nothing of the sources in /package. Stock OpenSM first, then the package comes and goes.
 set -eu
 cd /package

@@ -17,7 +17,7 @@
 #include <osmroutes/each.h>
 
 /*
- * Measured on random graphs, dragonflies and tori of scripts/bench, and on fabrics of real sites.
+ * Measured on random graphs, dragonflies and tori of scripts/study bench, and on fabrics of real sites.
  */
 static const struct {
 	uint32_t boost;     /* weight of a route without a legal way */

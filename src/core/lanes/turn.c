@@ -17,7 +17,7 @@
 #include <osmroutes/each.h>
 
 /*
- * Measured on random graphs, dragonflies and tori of scripts/bench, and on fabrics of real sites.
+ * Measured on random graphs, dragonflies and tori of scripts/study bench, and on fabrics of real sites.
  */
 static const struct {
 	uint32_t max_lanes; /* more lanes than these share the load; they save hardly any detour */

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""Storms of path record queries while opensm routes again: scripts/load.
+"""Storms of path record queries while opensm routes again: scripts/study load.
 
 Several clients on different hosts ask the SA for random pairs as fast as it answers, while cables fail and
 return. Between the faults, when opensm has come to rest, the whole matrix of SLs is asked for: these are the

@@ -11,15 +11,15 @@ import tempfile
 
 import studies
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'osm'))
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'osm'))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'cli'))
 from netfile import Oracle, read_net  # noqa: E402,F401 - tables, followed host by host
 from osmtest import BUILD, COMMAND, Fabric, Failure  # noqa: E402
 from timed import have_opensm, sweep  # noqa: E402
 
-PATTERNS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'share', 'examples', 'traffic-patterns')
-JOBS = os.path.join(BUILD, 'tests', 'experiments', 'osr-jobs')
-FLOW = os.path.join(BUILD, 'tests', 'experiments', 'osr-flow')
+PATTERNS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '..', 'share', 'examples', 'traffic-patterns')
+JOBS = os.path.join(BUILD, 'tests', 'lab', 'experiments', 'osr-jobs')
+FLOW = os.path.join(BUILD, 'tests', 'lab', 'experiments', 'osr-flow')
 
 STOCK = ['minhop', 'updn', 'ftree', 'lash', 'dor', 'sssp', 'dfsssp']
 

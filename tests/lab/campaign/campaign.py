@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""Faults, lost and late MADs, handovers and kills, under real opensm and ibsim: scripts/campaign.
+"""Faults, lost and late MADs, handovers and kills, under real opensm and ibsim: scripts/study campaign.
 
 A campaign is a row of lives (life.py), each on one fabric with one engine. Every step is a line of
 JSON. A life is made again, alone, by its seed and number:
 
-    scripts/campaign --seed 1 --faults 2000
-    scripts/campaign --seed 1 --faults 2000 --only 17
+    scripts/study campaign --seed 1 --faults 2000
+    scripts/study campaign --seed 1 --faults 2000 --only 17
 """
 import argparse
 import concurrent.futures

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """Some rows of every table in docs/results/data are measured again, and must be there to the digit; but for
-times and memory. A change of an engine that moves a figure fails here until scripts/experiments has been run.
+times and memory. A change of an engine that moves a figure fails here until scripts/study experiments has been run.
 
     sample.py           all
     sample.py NAME...   these files
@@ -145,7 +145,7 @@ def main():
         finally:
             w.close()
     if wrong:
-        sys.exit('%d rows differ: what an engine does has changed; run scripts/experiments for these' % wrong)
+        sys.exit('%d rows differ: what an engine does has changed; run scripts/study experiments for these' % wrong)
 
 
 if __name__ == '__main__':

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""How scripts/campaign and scripts/load begin: the modules of tests/osm, directories, what has to be there."""
+"""How scripts/study campaign and scripts/study load begin: the modules of tests/osm, directories, what has to be there."""
 import os
 import shutil
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.append(os.path.join(os.path.dirname(HERE), 'osm'))
+sys.path.append(os.path.join(os.path.dirname(os.path.dirname(HERE)), 'osm'))
 
 import osmtest					# noqa: E402
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-"""Runs experiments; see scripts/experiments."""
+"""Runs experiments; see scripts/study experiments."""
 import argparse
 import sys
 import time

@@ -14,7 +14,7 @@ import sys
 
 import studies
 
-RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'docs', 'results')
+RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '..', 'docs', 'results')
 DATA = os.path.join(RESULTS, 'data')
 
 
@@ -84,7 +84,7 @@ def main():
         new = filled(text)
         if '--check' in sys.argv and new != text:
             sys.exit('%s shows other numbers than docs/results/data: run '
-                     'tests/experiments/document.py' % path)
+                     'tests/lab/experiments/document.py' % path)
         if new != text:
             with open(path, 'w') as file:
                 file.write(new)

@@ -11,7 +11,7 @@ import subprocess
 
 from measure import BUILD, Data, Failure
 
-COMMAND = os.path.join(BUILD, 'tests', 'experiments', 'osr-angara')
+COMMAND = os.path.join(BUILD, 'tests', 'lab', 'experiments', 'osr-angara')
 N_4D = 40
 BOXES = ['2', '4', '4x2', '4x2x2', '4x2x2x2']
 LIMITS = ['4x2x2x2', '5x3x3x2', '2x3x3x5', '5x5x6', '6x5x5', '10x5x3', '8x8x8', '8x8x4x2', '4x4x4x8']

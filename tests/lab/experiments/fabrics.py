@@ -6,7 +6,7 @@ import os
 import re
 import sys
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'cli'))
 from shapes import Net  # noqa: E402
 
 # Domke 2011, table I: end points, XGFT(h; m; w), Kautz(b, n), k-ary n-tree. All of switches; the
