@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * Stored tables: what was written is read, of every engine and fabric; what is not ours, or
- * damaged, or does not pass the check, is refused with a sentence. test_reroute.c goes on from
+ * damaged, or does not pass the check, is refused with a sentence. test_repair.c goes on from
  * them, and fuzz.engines: a restart between two faults changes no table. Notes that make no sense:
  * fuzz.store.
  */

@@ -2,7 +2,7 @@
 /*
  * Lanes by turn on random fabrics, with every budget: the judge of tables.h follows every packet of
  * every end port on every SL, and multicast, by the tables alone. Fabrics of diameter 2,
- * dragonflies: test_topo_reroute.c; repairs: test_reroute.c.
+ * dragonflies: test_topo_bound.c; repairs: test_repair.c.
  */
 #include "test.h"
 
