@@ -231,7 +231,10 @@ void osr_count_hosts(const struct osr_end *end, uint32_t n, uint32_t *n_hosts, u
 /* The destination with this LID, or OSR_NONE. */
 static inline uint32_t osr_lid_dest(const struct osr_fabric *fabric, uint32_t lid)
 {
-	return fabric->n_dests && lid <= fabric->max_lid ? fabric->lid_dest[lid] : OSR_NONE;
+	uint32_t d = fabric->n_dests && lid <= fabric->max_lid ? fabric->lid_dest[lid] : OSR_NONE;
+
+	osr_invariant(d == OSR_NONE || fabric->dest_lid[d] == lid);
+	return d;
 }
 
 static inline uint32_t osr_n_turns(const struct osr_fabric *fabric)
@@ -244,6 +247,8 @@ static inline uint32_t osr_turn(const struct osr_fabric *fabric, uint32_t c0, ui
 {
 	osr_invariant(c0 < fabric->n_channels && c1 < fabric->n_channels);
 	osr_invariant(fabric->chan_src[c1] == fabric->chan_dst[c0]);
+	osr_invariant(fabric->turn_row[c0] + (c1 - fabric->chan_row[fabric->chan_dst[c0]]) <
+		      fabric->turn_row[c0 + 1]);
 	return fabric->turn_row[c0] + (c1 - fabric->chan_row[fabric->chan_dst[c0]]);
 }
 
@@ -268,6 +273,8 @@ static inline uint32_t osr_port_channel(const struct osr_fabric *fabric, uint32_
 /* The channel that a hop of switch v means (spf.h); OSR_NONE: OSR_NO_PATH, it has none. */
 static inline uint32_t osr_hop_channel(const struct osr_fabric *fabric, uint32_t v, uint8_t hop)
 {
+	osr_invariant(v < fabric->n_switches);
+	osr_invariant(hop == OSR_NO_PATH || fabric->chan_row[v] + hop < fabric->chan_row[v + 1]);
 	return hop == OSR_NO_PATH ? OSR_NONE : fabric->chan_row[v] + hop;
 }
 

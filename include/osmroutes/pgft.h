@@ -184,6 +184,7 @@ void osr_pgft_describe(const struct osr_pgft *pgft, char *buf, size_t size);
 /* The up-ports of a switch: w_(l+1) p_(l+1), 0 on the top level and outside. */
 static inline uint32_t osr_pgft_n_up(const struct osr_pgft *pgft, uint32_t sw)
 {
+	osr_invariant(sw < pgft->fabric->n_switches);
 	return pgft->up_row[sw + 1] - pgft->up_row[sw];
 }
 

@@ -62,12 +62,15 @@ struct osr_planes {
 /* Which plane the LID belongs to: its number beyond the first LID of its port. */
 static inline uint32_t osr_plane_of(const struct osr_fabric *fabric, uint32_t d)
 {
+	osr_invariant(d < fabric->n_dests);
 	return fabric->dest_lid[d] - (uint32_t)fabric->term_lid[fabric->dest_term[d]];
 }
 
 /* The first LID of the port that has LID d. */
 static inline uint32_t osr_first_dest(const struct osr_fabric *fabric, uint32_t d)
 {
+	osr_invariant(d < fabric->n_dests);
+	osr_invariant(fabric->lid_dest[fabric->term_lid[fabric->dest_term[d]]] <= d);
 	return fabric->lid_dest[fabric->term_lid[fabric->dest_term[d]]];
 }
 

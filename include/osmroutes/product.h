@@ -53,12 +53,14 @@ enum osr_status osr_product_find(const struct osr_fabric *fabric, struct osr_are
 
 static inline bool osr_product_is_whole(const struct osr_product *product)
 {
+	osr_invariant(product->n_placed <= product->n_places);
 	return product->n_places == product->fabric->n_switches && !product->n_dead_links &&
 	       product->n_placed == product->n_places;
 }
 
 static inline const uint16_t *osr_product_coord(const struct osr_product *product, uint32_t sw)
 {
+	osr_invariant(sw < product->fabric->n_switches);
 	return product->coord + (size_t)sw * product->n_dims;
 }
 

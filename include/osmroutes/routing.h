@@ -239,11 +239,13 @@ uint64_t osr_routing_changed(const struct osr_result *before, const struct osr_f
 /* Do these tables have a first round? */
 static inline bool osr_routing_in_rounds(const struct osr_routing *routing)
 {
+	osr_invariant(!routing->early == !routing->n_early);
 	return routing->withdrawn || routing->early;
 }
 
 static inline uint8_t osr_lft(const struct osr_routing *routing, uint32_t sw, uint32_t dest)
 {
+	osr_invariant(sw < routing->n_switches && dest < routing->n_dests);
 	return routing->lft[(size_t)dest * routing->n_switches + sw];
 }
 

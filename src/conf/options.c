@@ -110,9 +110,11 @@ static void note_twice(struct osr_options *options, const struct osr_param *tabl
 	size_t section = values == &options->own ? 0 : (size_t)(values - options->engine) + 1;
 	uint64_t row = 0;
 
-	while (strcmp(table[row].name, name))
+	while (strcmp(table[row].name, name)) {
 		row++;
-	osr_invariant(section < OSR_OPTIONS_SECTIONS && row < 64);
+		osr_invariant(table[row].name && row < 64);
+	}
+	osr_invariant(section < OSR_OPTIONS_SECTIONS);
 	if (options->given[section] >> row & 1 && !options->n_twice++)
 		snprintf(options->twice.text, sizeof(options->twice.text),
 			 "%s: %s is set a second time: this value counts", where, name);
@@ -400,8 +402,10 @@ const struct osr_values *osr_options_values(const struct osr_options *options,
 {
 	uint32_t e = 0;
 
-	while (osr_engines[e] != engine)
+	while (osr_engines[e] != engine) {
+		osr_invariant(osr_engines[e]);
 		e++;
+	}
 	return &options->engine[e];
 }
 
@@ -437,7 +441,7 @@ void osr_options_vl_budget(const struct osr_options *options, bool qos,
 	char buf[32];
 
 	if (limit->vls > options->own.num[OPT_MAX_VLS]) {
-		limit->vls = (uint8_t)options->own.num[OPT_MAX_VLS];
+		limit->vls = options->own.num[OPT_MAX_VLS];
 		snprintf(limit->why, sizeof(limit->why),
 			 "limited by max_vls in osmroutes' options");
 	}

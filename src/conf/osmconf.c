@@ -113,7 +113,7 @@ static void osmconf_set(struct osr_osmconf *osmconf, const struct place *at, con
 		errno = 0;
 		number = strtoul(value, &end, 0);
 		if (!errno && end != value && number <= UINT8_MAX)
-			osmconf->max_op_vls = (uint8_t)number;
+			osmconf->max_op_vls = number;
 		else
 			osmconf_note(osmconf, at, "\"max_op_vls %.20s\": no number for OpenSM",
 				     value);
@@ -200,7 +200,7 @@ static uint8_t sls_number(const char *text)
 	unsigned long number = strtoul(text, &end, 0);
 
 	return end != text && (!*end || isspace((unsigned char)*end)) && number < SL_UNSET
-		       ? (uint8_t)number
+		       ? number
 		       : SL_UNSET;
 }
 
@@ -241,7 +241,7 @@ static bool sls_define(char *head, uint8_t sl_of[N_PKEYS], uint16_t *others)
 	if (pkey)
 		sl_of[pkey] = sl;
 	else
-		*others |= (uint16_t)(1u << sl);
+		*others |= 1u << sl;
 	return true;
 }
 
@@ -288,7 +288,7 @@ static uint16_t sls_of_partitions(struct osr_osmconf *osmconf)
 			     "no partition is defined here: OpenSM takes nothing of the file");
 	for (uint32_t i = 0; i < N_PKEYS; i++)
 		if (sl_of[i] != SL_UNSET)
-			sls |= (uint16_t)(1u << sl_of[i]);
+			sls |= 1u << sl_of[i];
 	return good ? sls : SL_DEFAULT;
 }
 
@@ -316,7 +316,7 @@ uint16_t osr_osmconf_policy_sls(const char *path, struct osr_osmconf *osmconf)
 		*colon = '\0';
 		sl = sls_number(sls_clean(colon + 1));
 		if (sl != SL_UNSET && (ulps || (level && !strcmp(sls_clean(text), "sl"))))
-			sls |= (uint16_t)(1u << sl);
+			sls |= 1u << sl;
 	}
 	if (file)
 		fclose(file);
@@ -327,6 +327,5 @@ uint16_t osr_osmconf_sls(struct osr_osmconf *osmconf)
 {
 	if (!osmconf->qos)
 		return SL_DEFAULT;
-	return (uint16_t)(sls_of_partitions(osmconf) |
-			  osr_osmconf_policy_sls(osmconf->qos_policy, osmconf));
+	return sls_of_partitions(osmconf) | osr_osmconf_policy_sls(osmconf->qos_policy, osmconf);
 }

@@ -24,6 +24,7 @@ enum osr_status osr_endports_find(struct osr_endports *endports, const char *wor
 	if (!st && port)
 		st = osr_fail(diag, OSR_INVAL, "\"%.80s\": a port is named by its GUID or LID here",
 			      word);
+	osr_invariant(st || node >= endports->fabric->n_switches);
 	*term = st ? OSR_NONE : node - endports->fabric->n_switches;
 	return st;
 }
@@ -78,7 +79,7 @@ static enum osr_status expand(struct osr_lines *in, const char *head, const char
 
 		if (!osr_scan(&at, "%999999999d", &lo))
 			return OSR_INVAL;
-		width = (int)(at - number);
+		width = at - number;
 		hi = lo;
 		if (osr_take_word(&at, "-") && !osr_scan(&at, "%999999999d", &hi))
 			return OSR_INVAL;
@@ -136,13 +137,13 @@ static enum osr_status take_hosts(struct osr_lines *in, char *text, osr_host_fn 
 			"host; names with blanks stand in \"\"",
 			more, MAX_SLOTS);
 	if (quoted)
-		return take(ctx, in, word, (uint32_t)slots);
+		return take(ctx, in, word, slots);
 	while (*list && !st) {
 		size_t n = element_length(list);
 
 		snprintf(one, sizeof(one), "%.*s", (int)n, list);
 		*in->diag = (struct osr_diag){ 0 };
-		st = expand(in, "", one, (uint32_t)slots, take, ctx);
+		st = expand(in, "", one, slots, take, ctx);
 		if (st && !*in->diag->text)
 			osr_lines_fail(in, "\"%.80s\" is no list of hosts", word);
 		list += n + (list[n] == ',');
@@ -180,6 +181,7 @@ static enum osr_status list_take(void *ctx, struct osr_lines *in, const char *wo
 		return osr_lines_fail(in, "%s", why.text);
 	if (list->seen[t])
 		return osr_lines_fail(in, "\"%.80s\" is in the list already", word);
+	osr_invariant(list->n < list->endports->fabric->n_terminals);
 	list->seen[t] = true;
 	list->hosts[list->n++] = t;
 	return OSR_OK;

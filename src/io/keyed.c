@@ -16,6 +16,8 @@ void osr_keyed_sort(struct osr_keyed *list, uint32_t n)
 {
 	if (n)
 		qsort(list, n, sizeof(*list), compare_keyed);
+	for (uint32_t i = 1; i < n; i++)
+		osr_invariant(list[i - 1].key <= list[i].key);
 }
 
 uint32_t osr_keyed_at(const struct osr_keyed *list, uint32_t n, uint64_t key)
@@ -30,5 +32,7 @@ uint32_t osr_keyed_at(const struct osr_keyed *list, uint32_t n, uint64_t key)
 		else
 			high = middle;
 	}
+	osr_invariant(!low || list[low - 1].key < key);
+	osr_invariant(low == n || list[low].key >= key);
 	return low;
 }

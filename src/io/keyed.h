@@ -38,6 +38,7 @@ static inline bool osr_grow(void **list, uint32_t n, uint32_t more, uint32_t *ro
 	if (!p)
 		return false;
 	*list = p;
+	osr_invariant(want >= (uint64_t)n + more);
 	*room = (uint32_t)want;
 	return true;
 }

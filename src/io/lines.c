@@ -87,6 +87,7 @@ bool osr_lines_next(struct osr_lines *lines, char **text, enum osr_status *st)
 		*st = osr_lines_fail(lines, "the file ends in the middle of a line");
 	else if (!c)
 		*st = osr_lines_fail(lines, "a byte 0: not a text file");
+	osr_invariant(n < sizeof(lines->text));
 	n -= n && lines->text[n - 1] == '\r';
 	lines->text[n] = '\0';
 	*text = lines->text;
@@ -128,7 +129,7 @@ static bool lines_take(const char **at, char kind, uint64_t max, uint64_t *value
 		unsigned digit, base = by_16 ? 16 : 10;
 
 		if (*p >= '0' && *p <= '9')
-			digit = (unsigned)(*p - '0');
+			digit = *p - '0';
 		else if (by_16 && (*p | 32) >= 'a' && (*p | 32) <= 'f')
 			digit = (unsigned)((*p | 32) - 'a') + 10;
 		else
@@ -139,6 +140,7 @@ static bool lines_take(const char **at, char kind, uint64_t max, uint64_t *value
 	}
 	if (p == begin)
 		return false;
+	osr_invariant(n <= max);
 	*at = p;
 	*value = n;
 	return true;

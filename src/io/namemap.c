@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "io/namemap.h"
 
+#include <osmroutes/invariant.h>
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +35,7 @@ static enum osr_status namemap_name(struct namemap *map, uint64_t guid, const ch
 		map->line[node] = map->in->number;
 		net->nodes[node].name = osr_net_description(net, name, n);
 	}
+	osr_invariant(first == net->n_nodes || map->by_guid[first].key >= guid);
 	map->n_names++;
 	map->n_known += at > first;
 	return net->failed ? osr_lines_nomem(map->in) : OSR_OK;

@@ -40,7 +40,7 @@ uint32_t osr_net_string(struct osr_net *net, const char *s, size_t len)
 		net->failed = net->failed ? net->failed : OSR_NOMEM;
 		return 0;
 	}
-	if (!reserve(net, (void **)&net->names, at, &net->names_room, (uint32_t)len + 1, 1))
+	if (!reserve(net, (void **)&net->names, at, &net->names_room, len + 1, 1))
 		return 0;
 	memcpy(net->names + at, s, len);
 	net->names[at + len] = '\0';
@@ -118,14 +118,15 @@ uint32_t osr_net_node(struct osr_net *net, enum osr_net_type type, uint32_t n_po
 	    !reserve(net, (void **)&net->ports, net->n_ports, &net->ports_room, n_ports + 1,
 		     sizeof(*net->ports)))
 		return OSR_NONE;
+	osr_invariant(at < net->nodes_room && net->n_ports + n_ports < net->ports_room);
 	node = &net->nodes[at];
 	*node = (struct osr_net_node){
 		.guid = guid_base[type] + net->guid_used[type],
 		.port_row = net->n_ports,
 		.id = name,
 		.name = shown,
-		.type = (uint8_t)type,
-		.n_ports = (uint8_t)n_ports,
+		.type = type,
+		.n_ports = n_ports,
 	};
 	osr_invariant(net->nodes[at].n_ports == n_ports);
 	net->guid_used[type] += type == OSR_NET_SWITCH ? 1 : n_ports + 1;
@@ -266,6 +267,7 @@ void osr_net_link_rate(const struct osr_net *net, uint32_t port, uint8_t *width,
 	const struct osr_net_port *b =
 		net_port->peer == OSR_NONE ? net_port : &net->ports[net_port->peer];
 
+	osr_invariant(b == net_port || b->peer == port);
 	*width = lower_known(net_port->width, b->width);
 	*speed = lower_known(net_port->speed, b->speed);
 }
@@ -313,6 +315,7 @@ static uint32_t list_end_ports(const struct osr_net *net, struct osr_keyed *list
 	}
 	if (n == 0)
 		return 0;
+	osr_invariant(n <= net->n_ports);
 	osr_keyed_sort(list, n);
 	/* OpenSM serves the port it runs on first: the first end port of the file. */
 	for (uint32_t i = 1; i < n; i++)
@@ -331,6 +334,7 @@ static void mark_lids(const struct osr_net_port *port, bool *used)
 
 	if (!port->lid)
 		return;
+	osr_invariant(port->lmc <= 7);
 	for (uint32_t lid = port->lid; lid < end; lid++)
 		if (lid <= OSR_MAX_LID)
 			used[lid] = true;
@@ -411,9 +415,9 @@ static void feed_terminal(const struct osr_net *net, struct osr_builder *builder
 	osr_builder_terminal(builder, &(struct osr_terminal_in){
 					      .guid = net_port->guid,
 					      .sw = sw,
-					      .port = (uint8_t)sw_port,
+					      .port = sw_port,
 					      .lmc = net_port->lmc,
-					      .role = (uint8_t)role,
+					      .role = role,
 					      .lid = net_port->lid,
 					      .name = osr_net_name(net, net_port->node),
 				      });
@@ -440,8 +444,8 @@ static void feed_port(const struct osr_net *net, struct osr_builder *builder,
 	osr_builder_link(builder, &(struct osr_link_in){
 					  .sw_a = handle[net_port->node],
 					  .sw_b = handle[peer->node],
-					  .port_a = (uint8_t)osr_net_port_num(net, port),
-					  .port_b = (uint8_t)osr_net_port_num(net, net_port->peer),
+					  .port_a = osr_net_port_num(net, port),
+					  .port_b = osr_net_port_num(net, net_port->peer),
 					  .vls = osr_net_link_vls(net, port),
 					  .rate = osr_rate_gbps(width, speed),
 				  });

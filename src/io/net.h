@@ -185,11 +185,13 @@ static inline uint32_t osr_net_port(const struct osr_net *net, uint32_t node, ui
 /* Number of a port on its node. */
 static inline uint32_t osr_net_port_num(const struct osr_net *net, uint32_t port)
 {
+	osr_invariant(port < net->n_ports);
 	return port - net->nodes[net->ports[port].node].port_row;
 }
 
 static inline bool osr_net_is_switch(const struct osr_net *net, uint32_t node)
 {
+	osr_invariant(node < net->n_nodes);
 	return net->nodes[node].type == OSR_NET_SWITCH;
 }
 
@@ -198,16 +200,19 @@ static inline uint16_t osr_net_lid(const struct osr_net *net, uint32_t port)
 {
 	uint32_t node = net->ports[port].node;
 
+	osr_invariant(port < net->n_ports);
 	return net->ports[osr_net_is_switch(net, node) ? net->nodes[node].port_row : port].lid;
 }
 
 static inline const char *osr_net_id(const struct osr_net *net, uint32_t node)
 {
+	osr_invariant(node < net->n_nodes && net->nodes[node].id < net->names_size);
 	return net->names + net->nodes[node].id;
 }
 
 static inline const char *osr_net_name(const struct osr_net *net, uint32_t node)
 {
+	osr_invariant(node < net->n_nodes && net->nodes[node].name < net->names_size);
 	return net->names + net->nodes[node].name;
 }
 
@@ -216,6 +221,7 @@ static inline const char *osr_net_shown(const struct osr_net *net, uint32_t node
 {
 	uint32_t shown = net->nodes[node].shown;
 
+	osr_invariant(shown < net->names_size);
 	return shown ? net->names + shown : osr_net_name(net, node);
 }
 

@@ -188,8 +188,8 @@ enum osr_status osr_netfile_lid(struct osr_netfile *netfile, const char *text, s
 				      "LID %" PRIu64 " cannot have LMC %" PRIu64
 				      ": it is no multiple of %u",
 				      lid, lmc, 1u << lmc);
-	netfile->net->ports[port].lid = (uint16_t)lid;
-	netfile->net->ports[port].lmc = (uint8_t)(lid ? lmc : 0);
+	netfile->net->ports[port].lid = lid;
+	netfile->net->ports[port].lmc = lid ? lmc : 0;
 	return OSR_OK;
 }
 
@@ -248,7 +248,7 @@ enum osr_status osr_netfile_header(struct osr_netfile *netfile, enum osr_net_typ
 	if (own->node != OSR_NONE)
 		return osr_lines_fail(netfile->in, "node \"%s\" was already described in line %u",
 				      own->text, own->line);
-	node = osr_net_node(net, type, (uint32_t)n_ports, own->text);
+	node = osr_net_node(net, type, n_ports, own->text);
 	if (net->failed == OSR_INVAL)
 		return osr_lines_fail(netfile->in,
 				      "more than %" PRIu32 " ports in all nodes together",
@@ -256,7 +256,7 @@ enum osr_status osr_netfile_header(struct osr_netfile *netfile, enum osr_net_typ
 	if (node == OSR_NONE)
 		return osr_lines_nomem(netfile->in);
 	own->node = node;
-	own->line = (uint32_t)netfile->in->number;
+	own->line = netfile->in->number;
 	/*
 	 * The GUID of the node's own line; or the GUID in its id, if no other node has it
 	 * (osr_netfile_guids()); or the next of ibsim's, from the last line of this type or as net.c
@@ -269,15 +269,15 @@ enum osr_status osr_netfile_header(struct osr_netfile *netfile, enum osr_net_typ
 		netfile->guid_next[type] += type == OSR_NET_SWITCH ? 1 : n_ports + 1;
 	}
 	netfile->guid_own[type] = false;
-	net->nodes[node].vendid = (uint32_t)netfile->vendid;
-	net->nodes[node].devid = (uint32_t)netfile->devid;
+	net->nodes[node].vendid = netfile->vendid;
+	net->nodes[node].devid = netfile->devid;
 	net->nodes[node].sysimg_guid = netfile->sysimg_guid;
 	netfile->vendid = netfile->devid = netfile->sysimg_guid = 0;
 	for (uint32_t p = 1; p <= n_ports; p++) {
 		struct osr_net_port *port = &net->ports[net->nodes[node].port_row + p];
 
 		port->width = osr_netfile_width(netfile->width);
-		port->speed = osr_speed_of((unsigned)netfile->speed, (unsigned)netfile->speed_ext);
+		port->speed = osr_speed_of(netfile->speed, netfile->speed_ext);
 		osr_netfile_assume_width(port);
 	}
 	netfile->node = node;

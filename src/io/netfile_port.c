@@ -38,7 +38,7 @@ static enum osr_status netfile_vls(struct osr_netfile *netfile, const char *at,
 
 	if (!osr_scan(&at, "v=%5d", &code) || (*at && !is_blank(*at)))
 		return osr_lines_fail(netfile->in, "\"%.20s\": VLCap is a number up to 5", at);
-	port->vls = code ? osr_vls_of_code((unsigned)code) : 0;
+	port->vls = code ? osr_vls_of_code(code) : 0;
 	return OSR_OK;
 }
 
@@ -64,7 +64,7 @@ static enum osr_status parse_options(struct osr_netfile *netfile, const char *at
 		else
 			ext = v;
 		if (key != 'w')
-			port->speed = osr_speed_of((unsigned)speed, (unsigned)ext);
+			port->speed = osr_speed_of(speed, ext);
 		osr_netfile_assume_width(port);
 	}
 	return OSR_OK;
@@ -120,6 +120,7 @@ enum osr_status osr_netfile_port(struct osr_netfile *netfile, const char *at)
 		return osr_lines_fail(netfile->in,
 				      "port %" PRIu64 " of \"%s\": it has ports 1 to %u", port_num,
 				      osr_net_id(netfile->net, netfile->node), node->n_ports);
+	osr_invariant(port_num >= 1 && port_num <= node->n_ports);
 	port = node->port_row + (uint32_t)port_num;
 	skip_ext(&at);
 	if (!osr_netfile_take_guid(&at, &guid))
@@ -155,13 +156,12 @@ enum osr_status osr_netfile_port(struct osr_netfile *netfile, const char *at)
 		      sizeof(*netfile->said)))
 		return osr_lines_nomem(netfile->in);
 	netfile->net->ports[port].peer = netfile->n_said;
-	netfile->said[netfile->n_said++] =
-		(struct port_line){ .port = port,
-				    .line = (uint32_t)netfile->in->number,
-				    .far = far,
-				    .guid = guid,
-				    .far_guid = far_guid,
-				    .far_port = (uint8_t)far_port };
+	netfile->said[netfile->n_said++] = (struct port_line){ .port = port,
+							       .line = netfile->in->number,
+							       .far = far,
+							       .guid = guid,
+							       .far_guid = far_guid,
+							       .far_port = far_port };
 	return parse_port_rest(netfile, at, port);
 }
 

@@ -70,6 +70,8 @@ static bool osmdump_sort(struct job *job)
 			job->sm_lid = net_port->lid;
 		job->ports[job->n_ports++] = item_of(net_port->guid, p);
 	}
+	osr_invariant(job->n_switches <= job->fabric->n_switches);
+	osr_invariant(job->n_ports <= job->net->n_ports);
 	osr_keyed_sort(job->switches, job->n_switches);
 	osr_keyed_sort(job->nodes, job->net->n_nodes);
 	osr_keyed_sort(job->ports, job->n_ports);
@@ -99,7 +101,7 @@ static bool osmdump_count_hops(struct job *job)
 				way++;
 			}
 			if (hops[v] != HOPS_UNKNOWN && way + hops[v] < HOPS_UNKNOWN)
-				hops[s] = (uint8_t)(way + hops[v]);
+				hops[s] = way + hops[v];
 		}
 	}
 	return true;

@@ -23,6 +23,7 @@ static void pathsl_line(const struct osr_fabric *fabric, const struct osr_routin
 		line[n] = "0123456789abcdef"[sl];
 		used = n + 1;
 	}
+	osr_invariant(used <= LIDS_PER_LINE);
 	line[used] = '\0';
 }
 

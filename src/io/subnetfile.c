@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "io/netfile.h"
 
+#include <osmroutes/invariant.h>
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,7 +104,7 @@ static bool take_state(const char *at, uint8_t *width, uint8_t *speed, bool *dow
 
 	if (!osr_scan(&at, " PHY=?? LOG=") && !osr_scan(&at, " PHY=%12dx LOG=", &n))
 		return false;
-	*width = (uint8_t)n;
+	*width = n;
 	*down = osr_take_word(&at, "DWN");
 	if (!*down && !osr_take_word(&at, "ACT") && !osr_take_word(&at, "ARM") &&
 	    !osr_take_word(&at, "INI"))
@@ -113,7 +115,7 @@ static bool take_state(const char *at, uint8_t *width, uint8_t *speed, bool *dow
 	len = strcspn(at, " \t\r");
 	for (unsigned i = 0; i < OSR_N_SPEEDS; i++)
 		if (strlen(osr_subnet_speeds[i]) == len && !memcmp(at, osr_subnet_speeds[i], len))
-			*speed = (uint8_t)i;
+			*speed = i;
 	at += len;
 	return len && osr_scan(&at, " ") && !*at;
 }
@@ -135,8 +137,8 @@ static enum osr_status subnetfile_find_port(struct subnet_reader *reader,
 	if (!id)
 		return osr_lines_nomem(reader->in);
 	if (id->node == OSR_NONE) {
-		id->node = osr_net_found(reader->net, end->type, (uint32_t)end->n_ports, end->guid,
-					 end->name, end->name_length);
+		id->node = osr_net_found(reader->net, end->type, end->n_ports, end->guid, end->name,
+					 end->name_length);
 		st = osr_net_status(reader->net, reader->in->diag);
 		if (st)
 			return st;
@@ -149,7 +151,7 @@ static enum osr_status subnetfile_find_port(struct subnet_reader *reader,
 			"node 0x%016" PRIx64
 			" is of another kind or has another number of ports than before",
 			end->guid);
-	*port = osr_net_port(reader->net, id->node, (uint32_t)end->port);
+	*port = osr_net_port(reader->net, id->node, end->port);
 	/* The LID at a switch belongs to its port 0. */
 	net_port = &reader->net->ports[end->type == OSR_NET_SWITCH ? net_node->port_row : *port];
 	if (end->type != OSR_NET_SWITCH)
@@ -159,7 +161,7 @@ static enum osr_status subnetfile_find_port(struct subnet_reader *reader,
 			reader->in, "LID %" PRIu64 " of 0x%016" PRIx64 ", which had LID %u before",
 			end->lid, end->guid, net_port->lid);
 	if (end->lid)
-		net_port->lid = (uint16_t)end->lid;
+		net_port->lid = end->lid;
 	return OSR_OK;
 }
 
@@ -196,8 +198,8 @@ static enum osr_status subnetfile_take_line(struct subnet_reader *reader, const 
 		if ((st = subnetfile_find_port(reader, &end[i], &port[i])))
 			return st;
 	/* OpenSM prints the ids of the far end with a shift: only the near one's are right. */
-	net->nodes[net->ports[port[0]].node].vendid = (uint32_t)end[0].vendid;
-	net->nodes[net->ports[port[0]].node].devid = (uint32_t)end[0].devid;
+	net->nodes[net->ports[port[0]].node].vendid = end[0].vendid;
+	net->nodes[net->ports[port[0]].node].devid = end[0].devid;
 	for (unsigned i = 0; i < 2; i++)
 		if (net->ports[port[i]].peer != OSR_NONE && net->ports[port[i]].peer != port[1 - i])
 			return osr_lines_fail(reader->in,
@@ -211,6 +213,7 @@ static enum osr_status subnetfile_take_line(struct subnet_reader *reader, const 
 		return osr_lines_nomem(reader->in);
 	memset(reader->near + reader->n, 0, (net->n_ports - reader->n) * sizeof(*reader->near));
 	reader->n = net->n_ports;
+	osr_invariant(port[0] < reader->n && port[1] < reader->n);
 	reader->near[port[0]] = true;
 	return osr_net_status(net, reader->in->diag);
 }

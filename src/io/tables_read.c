@@ -264,13 +264,14 @@ static enum osr_status lft_entry(struct reader *reader, const char *at)
 		return OSR_OK;
 	if (port > reader->fabric->sw_n_ports[reader->sw] && port != OSR_NO_PATH)
 		return fail_port(reader, port);
+	osr_invariant(d < reader->fabric->n_dests && reader->sw < reader->fabric->n_switches);
 	entry = &reader->tables->routing.lft[(size_t)d * reader->fabric->n_switches + reader->sw];
 	if (*entry != OSR_NO_PATH && *entry != port)
 		return osr_lines_fail(reader->in,
 				      "port %" PRIu64 " for LID %" PRIu64
 				      ", which had port %u before",
 				      port, lid, *entry);
-	*entry = (uint8_t)port;
+	*entry = port;
 	reader->tables->n_entries += port != OSR_NO_PATH;
 	at = strstr(at, " portguid ");
 	if (!at)
@@ -465,7 +466,7 @@ static enum osr_status path_sl(struct reader *reader, uint64_t lid, uint64_t sl)
 					      ", which had SL %u before",
 					      sl, lid, *entry);
 		if (entry)
-			*entry = (uint8_t)sl;
+			*entry = sl;
 	}
 	return OSR_OK;
 }
@@ -544,7 +545,7 @@ static enum osr_status group_line(struct reader *reader, const char *at)
 				      "expected \"0xMLID : 0xPORT ...\" below \"Switch 0xGUID\"");
 	if (mlid < OSR_MLID_FIRST || mlid >= OSR_MLID_FIRST + OSR_N_MLIDS || !osr_scan(&at, ": "))
 		return osr_lines_fail(reader->in, "expected a multicast LID and a colon");
-	ports = osr_tables_group(reader->tables, (uint32_t)mlid, reader->sw);
+	ports = osr_tables_group(reader->tables, mlid, reader->sw);
 	if (!ports)
 		return osr_lines_nomem(reader->in);
 	while (*at) {
@@ -552,6 +553,7 @@ static enum osr_status group_line(struct reader *reader, const char *at)
 			return osr_lines_fail(reader->in, "expected ports as in 0x007");
 		if (port > reader->fabric->sw_n_ports[reader->sw])
 			return fail_port(reader, port);
+		osr_invariant(port < 256);
 		ports[port / 64] |= UINT64_C(1) << port % 64;
 		osr_skip_blanks(&at);
 	}
@@ -718,7 +720,7 @@ enum osr_status osr_tables_lmcs(struct osr_lines *in, struct osr_net *net)
 		if (!guid || !osr_scan(&at, "%49151x ", &lid) || !lid ||
 		    !osr_scan(&guid, " portguid %x", &keyed[n].key))
 			continue;
-		keyed[n++].index = (uint32_t)lid;
+		keyed[n++].index = lid;
 	}
 	if (keyed && owner && !st) {
 		uint32_t n_with[8] = { 0 }, first, end;

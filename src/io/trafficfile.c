@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "io/trafficfile.h"
 
+#include <osmroutes/invariant.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +38,7 @@ static bool whole_number(const char *text, uint64_t limit, uint32_t *n)
 	uint64_t x;
 	bool good = osr_scan(&text, "%d", &x) && !*text && x < limit;
 
-	*n = good ? (uint32_t)x : 0;
+	*n = good ? x : 0;
 	return good;
 }
 
@@ -113,6 +115,10 @@ static enum osr_status trafficfile_finish(struct reader *reader, struct osr_traf
 							     rank[reader->pair[i].to] };
 		free(rank);
 	}
+	osr_invariant(reader->n_phases > 0 && reader->n_phases < reader->phases_room);
+	for (uint32_t i = 0; i < reader->n_pairs; i++)
+		osr_invariant(reader->pair[i].from < reader->n_ranks &&
+			      reader->pair[i].to < reader->n_ranks);
 	reader->row[reader->n_phases] = reader->n_pairs;
 	traffic->phases = (struct osr_phases){ .n_ranks = reader->n_ranks,
 					       .n_phases = reader->n_phases,

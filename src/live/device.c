@@ -59,7 +59,7 @@ static void device_add_ports(struct ends *ends, const char *name)
 				      .state = port->state,
 				      .phys_state = port->phys_state,
 				      .n_pkeys = port->pkeys_size,
-				      .sm_lid = (uint16_t)port->sm_lid };
+				      .sm_lid = port->sm_lid };
 		snprintf(ends->end[ends->n].ca, sizeof(ends->end->ca), "%s", name);
 		ends->n++;
 	}

@@ -107,6 +107,7 @@ static void transmit(struct osr_mad *mad, struct request *request)
 {
 	bool directed = request->lid == 0xffff;
 
+	osr_invariant(request >= mad->slot && request < mad->slot + WINDOW);
 	while (request->tries++ < TRIES) {
 		memset(mad->out, 0, umad_size());
 		memcpy(umad_get_mad(mad->out), request->bytes, IB_MAD_SIZE);
@@ -116,7 +117,7 @@ static void transmit(struct osr_mad *mad, struct request *request)
 			umad_set_addr(mad->out, request->lid, 0, 0, 0);
 		} else {
 			umad_set_addr(mad->out, request->lid, 1, 0, IB_DEFAULT_QP1_QKEY);
-			umad_set_pkey(mad->out, (int)mad->client.device->pkey_index);
+			umad_set_pkey(mad->out, mad->client.device->pkey_index);
 		}
 		if (umad_send(mad->fd, mad->agent, mad->out, IB_MAD_SIZE, TIMEOUT_MS, 0) >= 0)
 			return;
@@ -161,6 +162,7 @@ static struct request *mad_free_slot(struct osr_mad *mad)
 	while (mad->slot[mad->next].tries)
 		mad->next = (mad->next + 1) % WINDOW;
 	mad->n_open++;
+	osr_invariant(mad->n_open <= mad->client.window && !mad->slot[mad->next].tries);
 	return &mad->slot[mad->next];
 }
 
@@ -199,4 +201,6 @@ void osr_mad_drain(struct osr_mad *mad)
 {
 	while (mad->n_open)
 		receive(mad);
+	for (unsigned i = 0; i < WINDOW; i++)
+		osr_invariant(!mad->slot[i].tries);
 }

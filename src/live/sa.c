@@ -31,8 +31,7 @@ static void sa_store(void *ctx, uint64_t cookie, const uint8_t *answer)
 	if (!answer || status & SA_BUSY)
 		asker->n_unanswered++;
 	else if (!status)
-		asker->paths->sl[cookie] =
-			(uint8_t)mad_get_field((void *)answer, SA_DATA, IB_SA_PR_SL_F);
+		asker->paths->sl[cookie] = mad_get_field((void *)answer, SA_DATA, IB_SA_PR_SL_F);
 }
 
 static enum osr_status sa_ask(struct asker *asker, uint64_t first, uint64_t end,

@@ -148,6 +148,7 @@ static void take(struct search *search, const struct osr_name *row, enum fit fit
 	}
 	if (names->seen[row->node] == names->n_seen)
 		return;
+	osr_invariant(names->n_hits < names->n + 1);
 	names->seen[row->node] = names->n_seen;
 	names->hit[names->n_hits++] = row;
 }
@@ -181,6 +182,7 @@ static void search_words(struct search *search, const char *what, size_t len, en
 		else
 			hi = mid;
 	}
+	osr_invariant(!lo || strncmp(names->word[lo - 1].at, what, len) < 0);
 	for (; lo < names->n_words; lo++) {
 		const struct osr_name_word *word = &names->word[lo];
 		enum fit fit;
@@ -273,7 +275,7 @@ static size_t split_port(const char *word, uint32_t *port)
 	if (!colon || colon[1] < '0' || colon[1] > '9')
 		return 0;
 	number = strtoul(colon + 1, &end, 10);
-	*port = (uint32_t)number;
+	*port = number;
 	return !*end && number && number <= 254 ? (size_t)(colon - word) : 0;
 }
 
@@ -362,6 +364,7 @@ static enum osr_status names_list(const struct osr_names *names, const char *wor
 		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s\"%.64s\"",
 				       i ? between : "", name);
 	}
+	osr_invariant(n > 1);
 	plural = kinds == OSR_NAME_SWITCH ? "es" : "s";
 	more = n_shown < n ? ", ..." : "";
 	return osr_fail(diag, OSR_INVAL, "%u %s%s are called \"%.*s\": give %s%s", n,
@@ -389,6 +392,7 @@ static enum osr_status names_search(struct osr_names *names, const char *word, u
 	}
 	if (!names->n_hits)
 		return names_unknown(names, word, *len, kinds, diag);
+	osr_invariant(*len > 0);
 	*port = head ? number : names->hit[0]->port;
 	return OSR_OK;
 }

@@ -129,6 +129,7 @@ static uint64_t length_of(const struct counts *counts, unsigned length)
 					[RANKS] = (uint64_t)counts->n_vls * counts->n_channels,
 					[NOTES] = counts->notes_size };
 
+	osr_invariant(length < N_LENGTHS);
 	return n[length];
 }
 
@@ -151,6 +152,7 @@ struct writer {
 
 static void store_put(struct writer *writer, const void *data, size_t size)
 {
+	osr_invariant(data || !size);
 	if (writer->buf && size)
 		memcpy(writer->buf + writer->at, data, size);
 	writer->at += size;
@@ -201,10 +203,10 @@ static void write_result(struct writer *writer, const struct osr_result *result)
 				 .n_channels = fabric->n_channels,
 				 .n_terminals = fabric->n_terminals,
 				 .n_dests = fabric->n_dests,
-				 .names_size = (uint32_t)put_names(&names, fabric),
-				 .n_planes = (uint8_t)routing->planes.n,
+				 .names_size = put_names(&names, fabric),
+				 .n_planes = routing->planes.n,
 				 .n_vls_tried = routing->n_vls_tried,
-				 .n_sl2vl = routing->sl2vl ? (uint32_t)osr_n_sl2vl(fabric) : 0,
+				 .n_sl2vl = routing->sl2vl ? osr_n_sl2vl(fabric) : 0,
 				 .claims = routing->claims,
 				 .n_longer = routing->n_longer,
 				 .drift = routing->stable.drift,
@@ -212,7 +214,7 @@ static void write_result(struct writer *writer, const struct osr_result *result)
 				 .n_layers = routing->n_layers,
 				 .n_layers_one_way = routing->n_layers_one_way,
 				 .mcast_vl = routing->mcast_vl,
-				 .notes_size = (uint32_t)routing->notes.size };
+				 .notes_size = routing->notes.size };
 
 	memcpy(counts.ca_sl2vl, routing->ca_sl2vl, sizeof(counts.ca_sl2vl));
 	for (size_t i = 0; i < N_PARTS(routing_parts); i++)
@@ -343,6 +345,7 @@ static const void *store_take(struct reader *reader, uint64_t n, size_t size)
 	bytes += (ALIGN - bytes % ALIGN) % ALIGN;
 	if (bytes > reader->size - reader->at)
 		return NULL;
+	osr_invariant(reader->at % ALIGN == 0 && reader->at + bytes <= reader->size);
 	reader->at += bytes;
 	return p;
 }
@@ -369,6 +372,7 @@ static const char *next_name(const char **name, const char *end)
 {
 	const char *is = *name, *zero = memchr(is, 0, (size_t)(end - is));
 
+	osr_invariant(is <= end);
 	*name = zero ? zero + 1 : is;
 	return zero ? is : NULL;
 }
@@ -629,5 +633,6 @@ bool osr_store_fits(const struct osr_result *stored, const struct osr_fabric *fa
 		*n_known += old != OSR_NONE && before->term_guid[before->dest_term[old]] ==
 						       fabric->term_guid[fabric->dest_term[d]];
 	}
+	osr_invariant(*n_known <= fabric->n_dests);
 	return 2 * (uint64_t)*n_known >= fabric->n_dests;
 }

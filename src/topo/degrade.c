@@ -60,6 +60,7 @@ static bool falls_apart(struct work *work)
 	uint32_t n = work->how->keep_connected ? count_components(work) : 0,
 		 before = work->n_components;
 
+	osr_invariant(n <= work->net->n_nodes);
 	work->n_components = n < before ? n : before;
 	return n > before;
 }
@@ -242,6 +243,7 @@ static enum osr_status copy_left(const struct work *work, struct osr_net *to, st
 		if (peer == OSR_NONE || work->cut[p] || where[p] == OSR_NONE ||
 		    where[peer] == OSR_NONE)
 			continue;
+		osr_invariant(where[p] < to->n_ports && where[peer] < to->n_ports);
 		to->ports[where[p]].peer = where[peer];
 	}
 	return osr_net_status(to, diag);

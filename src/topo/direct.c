@@ -20,6 +20,7 @@ struct grid {
 
 static uint32_t coordinate(const struct grid *grid, uint32_t s, uint32_t d)
 {
+	osr_invariant(s < grid->n_switches && d < grid->n_dims);
 	return s / grid->stride[d] % grid->dim[d];
 }
 
@@ -105,7 +106,7 @@ static const struct osr_param mesh_params[] = {
 
 static enum osr_status grid_options(const struct osr_topo_job *job, struct grid *grid)
 {
-	*grid = (struct grid){ .hosts = (uint32_t)job->num[GRID_HOSTS] };
+	*grid = (struct grid){ .hosts = job->num[GRID_HOSTS] };
 	return osr_list(job->values->str[job->num[GRID_DIMS]], "dims", grid->dim, &grid->n_dims,
 			job->diag);
 }
@@ -191,8 +192,7 @@ static const struct osr_param cube_params[] = {
 
 static enum osr_status make_cube(const struct osr_topo_job *job)
 {
-	struct grid grid = { .n_dims = (uint32_t)job->num[CUBE_N],
-			     .hosts = (uint32_t)job->num[CUBE_HOSTS] };
+	struct grid grid = { .n_dims = job->num[CUBE_N], .hosts = job->num[CUBE_HOSTS] };
 
 	for (uint32_t d = 0; d < grid.n_dims; d++)
 		grid.dim[d] = 2;
@@ -231,6 +231,7 @@ static void word_letters(const struct kautz *kautz, uint32_t word, uint32_t *let
 		place /= kautz->b;
 		letter[i] = word / place;
 		letter[i] += letter[i] >= letter[i - 1];
+		osr_invariant(letter[i] <= kautz->b && letter[i] != letter[i - 1]);
 		word %= place;
 	}
 }
@@ -246,8 +247,8 @@ static const struct osr_param kautz_params[] = {
 
 static enum osr_status make_kautz(const struct osr_topo_job *job)
 {
-	struct kautz kautz = { .b = (uint32_t)job->num[KAUTZ_B], .n = (uint32_t)job->num[KAUTZ_N] };
-	uint32_t hosts = (uint32_t)job->num[KAUTZ_HOSTS], factor[OSR_TOPO_MAX_DIMS + 1], n_ports;
+	struct kautz kautz = { .b = job->num[KAUTZ_B], .n = job->num[KAUTZ_N] };
+	uint32_t hosts = job->num[KAUTZ_HOSTS], factor[OSR_TOPO_MAX_DIMS + 1], n_ports;
 	uint32_t letter[OSR_TOPO_MAX_DIMS + 1], other[OSR_TOPO_MAX_DIMS + 1];
 	char name[OSR_TOPO_MAX_DIMS * 5 + 8];
 	enum osr_status st;
@@ -283,6 +284,7 @@ static enum osr_status make_kautz(const struct osr_topo_job *job)
 			for (uint32_t i = 2; i < kautz.n; i++)
 				t = t * kautz.b + letter[i] - (letter[i] > letter[i - 1]);
 			t = kautz.n > 1 ? t * kautz.b + next - (next > last) : t;
+			osr_invariant(t < kautz.n_words);
 			word_letters(&kautz, t, other);
 			/*
 			 * An arc whose reverse is an arc too was cabled when the lower of its ends

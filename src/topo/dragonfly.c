@@ -56,10 +56,13 @@ static void groups_add_cables(const struct osr_topo_job *job, uint32_t g, uint32
 			      uint32_t each, uint32_t h, uint32_t port)
 {
 	for (uint32_t group = 0; group < g; group++)
-		for (uint32_t other = group + 1; other < g; other++)
+		for (uint32_t other = group + 1; other < g; other++) {
+			/* There are as many global cables as other groups. */
+			osr_invariant((other - 1) / h < each && group / h < each);
 			osr_cable(job, first + group * each + (other - 1) / h,
 				  port + (other - 1) % h, first + other * each + group / h,
 				  port + group % h);
+		}
 }
 
 enum { DF_A, DF_H, DF_P, DF_G };
@@ -75,9 +78,8 @@ static const struct osr_param dragonfly_params[] = {
 /* Ports: p hosts, a - 1 switches of the group, h global cables. */
 static enum osr_status dragonfly_make(const struct osr_topo_job *job)
 {
-	uint32_t a = (uint32_t)job->num[DF_A], h = (uint32_t)job->num[DF_H],
-		 p = (uint32_t)job->num[DF_P];
-	uint32_t g = (uint32_t)job->num[DF_G];
+	uint32_t a = job->num[DF_A], h = job->num[DF_H], p = job->num[DF_P];
+	uint32_t g = job->num[DF_G];
 	enum osr_status st = groups_check(job, &g, a * h, "a h", a);
 
 	if (!st)
@@ -115,9 +117,8 @@ static const struct osr_param megafly_params[] = {
  */
 static enum osr_status megafly_make(const struct osr_topo_job *job)
 {
-	uint32_t l = (uint32_t)job->num[MF_L], s = (uint32_t)job->num[MF_S],
-		 h = (uint32_t)job->num[MF_H], p = (uint32_t)job->num[MF_P];
-	uint32_t g = (uint32_t)job->num[MF_G];
+	uint32_t l = job->num[MF_L], s = job->num[MF_S], h = job->num[MF_H], p = job->num[MF_P];
+	uint32_t g = job->num[MF_G];
 	enum osr_status st = groups_check(job, &g, s * h, "s h", l + s);
 
 	if (!st)

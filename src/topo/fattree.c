@@ -86,6 +86,7 @@ static enum osr_status make_pgft(struct pgft *pgft, const struct osr_topo_job *j
 				uint32_t parent = rest * pgft->n_b[l + 1] + b * pgft->n_b[l] +
 						  i % pgft->n_b[l];
 
+				osr_invariant(parent < pgft->n_nodes[l + 1]);
 				for (uint32_t k = 0; k < pgft->p[l + 1]; k++)
 					osr_cable(job, pgft->first[l] + i,
 						  1 + (uint32_t)down_ports(pgft, l) + b + k * w,
@@ -158,10 +159,10 @@ static const struct osr_param kary_params[] = {
 
 static enum osr_status make_kary(const struct osr_topo_job *job)
 {
-	struct pgft pgft = { .h = (uint32_t)job->num[KARY_N] };
+	struct pgft pgft = { .h = job->num[KARY_N] };
 
 	for (uint32_t l = 1; l <= pgft.h; l++) {
-		pgft.m[l] = (uint32_t)job->num[KARY_K];
+		pgft.m[l] = job->num[KARY_K];
 		pgft.w[l] = l == 1 ? 1 : pgft.m[l];
 		pgft.p[l] = 1;
 	}

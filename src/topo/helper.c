@@ -40,7 +40,8 @@ enum osr_status osr_topo_product(const uint32_t *factor, uint32_t n, const char 
 			return osr_fail(diag, OSR_INVAL, "more than %u %s: too large for a subnet",
 					OSR_MAX_NODES, what);
 	}
-	*product = (uint32_t)p;
+	osr_invariant(p <= OSR_MAX_NODES);
+	*product = p;
 	return OSR_OK;
 }
 
@@ -52,6 +53,7 @@ void osr_topo_name(char *buf, size_t size, const char *prefix, uint32_t i, uint3
 	snprintf(number, sizeof(number), "%010" PRIu32, i);
 	for (uint32_t last = count ? count - 1 : 0; last >= 10; last /= 10)
 		first--;
+	osr_invariant(first >= number && (!count || i < count));
 	snprintf(buf, size, "%s%s", prefix, first);
 }
 
@@ -70,7 +72,7 @@ enum osr_status osr_switch_ports(const struct osr_topo_job *job, uint64_t needed
 		return osr_fail(job->diag, OSR_INVAL,
 				"a switch of this fabric needs %" PRIu64 " ports, %d are possible",
 				needed, OSR_NET_MAX_NODE_PORTS);
-	*n_ports = style->ports ? style->ports : (uint32_t)needed;
+	*n_ports = style->ports ? style->ports : needed;
 	return OSR_OK;
 }
 
@@ -86,6 +88,13 @@ uint32_t osr_switch(const struct osr_topo_job *job, uint32_t n_ports, const char
 void osr_cable(const struct osr_topo_job *job, uint32_t node_a, uint32_t port_a, uint32_t node_b,
 	       uint32_t port_b)
 {
+	osr_invariant(job->net->failed ||
+		      (node_a < job->net->n_nodes && node_b < job->net->n_nodes));
+	/* No generator uses a port twice, or one that the switch does not have. */
+	osr_invariant(job->net->failed ||
+		      osr_topo_is_free(job->net, osr_net_port(job->net, node_a, port_a)));
+	osr_invariant(job->net->failed ||
+		      osr_topo_is_free(job->net, osr_net_port(job->net, node_b, port_b)));
 	osr_net_cable(job->net, osr_net_port(job->net, node_a, port_a),
 		      osr_net_port(job->net, node_b, port_b), job->style->width, job->style->speed);
 }
@@ -99,7 +108,7 @@ enum osr_status osr_hosts(const struct osr_topo_job *job, uint32_t n_switches, u
 		return osr_fail(job->diag, OSR_INVAL, "%" PRIu64 " hosts: too many for a subnet",
 				n);
 	for (uint32_t i = 0; i < n; i++) {
-		osr_topo_name(name, sizeof(name), "h", i, (uint32_t)n);
+		osr_topo_name(name, sizeof(name), "h", i, n);
 		osr_cable(job, i / each, 1 + i % each, osr_net_node(job->net, OSR_NET_CA, 1, name),
 			  1);
 	}

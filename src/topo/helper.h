@@ -37,6 +37,11 @@ enum osr_status osr_switch_ports(const struct osr_topo_job *job, uint64_t needed
 /* Adds a switch with the style's port 0. */
 uint32_t osr_switch(const struct osr_topo_job *job, uint32_t n_ports, const char *name);
 
+static inline bool osr_topo_is_free(const struct osr_net *net, uint32_t port)
+{
+	return port != OSR_NONE && net->ports[port].peer == OSR_NONE;
+}
+
 /* A cable in the style's rate. */
 void osr_cable(const struct osr_topo_job *job, uint32_t node_a, uint32_t port_a, uint32_t node_b,
 	       uint32_t port_b);

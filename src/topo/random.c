@@ -53,7 +53,8 @@ static void flip_linked(struct graph *graph, uint32_t a, uint32_t b)
 {
 	size_t bit = (size_t)a * graph->n + b;
 
-	graph->linked[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	osr_invariant(a != b && !graph->parallel);
+	graph->linked[bit / 8] ^= 1 << bit % 8;
 }
 
 /* Both have a free port, and the graph stays simple unless parallel cables are welcome. */
@@ -136,6 +137,7 @@ static bool add_by_breaking(struct graph *graph)
 		if (c == a || c == b || d == a || d == b || is_linked(graph, a, c) ||
 		    is_linked(graph, b, d))
 			continue;
+		osr_invariant(is_linked(graph, c, d) && graph->degree[c] && graph->degree[d]);
 		flip_linked(graph, c, d);
 		flip_linked(graph, d, c);
 		graph->n_cables--;
@@ -177,11 +179,11 @@ static enum osr_status random_make(const struct osr_topo_job *job)
 	 * for.
 	 */
 	uint32_t ports = job->style->ports ? job->style->ports : OSR_NET_MAX_NODE_PORTS;
-	uint32_t hosts = (uint32_t)job->num[R_HOSTS], taken = hosts + job->style->mgmt;
+	uint32_t hosts = job->num[R_HOSTS], taken = hosts + job->style->mgmt;
 	uint32_t left = ports > taken ? ports - taken : 0;
-	uint32_t asked = (uint32_t)job->num[R_DEGREE];
-	struct graph graph = { .n = (uint32_t)job->num[R_SWITCHES],
-			       .n_links = (uint32_t)job->num[R_LINKS],
+	uint32_t asked = job->num[R_DEGREE];
+	struct graph graph = { .n = job->num[R_SWITCHES],
+			       .n_links = job->num[R_LINKS],
 			       .max_degree = asked && asked < left ? asked : left,
 			       .parallel = job->num[R_PARALLEL],
 			       .prng.state = job->num[R_SEED] };

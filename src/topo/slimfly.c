@@ -55,6 +55,7 @@ static void slimfly_sets(struct slimfly *slimfly)
 
 static uint32_t slimfly_switch(const struct slimfly *slimfly, uint32_t half, uint32_t x, uint32_t y)
 {
+	osr_invariant(half < 2 && x < slimfly->q && y < slimfly->q);
 	return (half * slimfly->q + x) * slimfly->q + y;
 }
 
@@ -68,7 +69,7 @@ static const struct osr_param params[] = {
 
 static enum osr_status slimfly_make(const struct osr_topo_job *job)
 {
-	struct slimfly slimfly = { .q = (uint32_t)job->num[SF_Q], .p = (uint32_t)job->num[SF_P] };
+	struct slimfly slimfly = { .q = job->num[SF_Q], .p = job->num[SF_P] };
 	uint32_t n = 2 * slimfly.q * slimfly.q, n_ports;
 	enum osr_status st;
 	char name[64], part[32];

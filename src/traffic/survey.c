@@ -221,7 +221,7 @@ enum osr_status osr_worker_init(struct osr_worker *worker, struct osr_survey *su
 bool osr_survey_take(struct osr_survey *survey, struct osr_worker *worker)
 {
 	const struct osr_phases *phases = survey->in.phases;
-	uint32_t phase = (uint32_t)(survey->n_taken % phases->n_phases), first = phases->row[phase];
+	uint32_t phase = survey->n_taken % phases->n_phases, first = phases->row[phase];
 
 	if (survey->n_taken == survey->n_all)
 		return false;

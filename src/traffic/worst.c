@@ -316,7 +316,7 @@ enum osr_status osr_worst_find(const struct osr_fabric *fabric, const struct osr
 		/*
 		 * This many units on this channel would be no worse than the worst channel so far.
 		 */
-		enough = (uint32_t)(worst->load * rates->rate[next->channel] / rates->unit);
+		enough = worst->load * rates->rate[next->channel] / rates->unit;
 		st = worst_pairs(&w, next->channel, scratch, diag);
 		flow = st ? 0 : worst_match(&w, next->most, enough);
 		load = flow ? worst_load(&w, next->channel, flow) : 0;

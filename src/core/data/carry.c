@@ -9,7 +9,7 @@ uint8_t osr_carry_port(const struct osr_fabric_map *map, uint32_t s, uint8_t por
 {
 	bool had = osr_port_channel(map->from, map->sw[s], port) != OSR_NONE;
 
-	osr_invariant(map->sw[s] < map->from->n_switches);
+	osr_invariant(s < map->to->n_switches && map->sw[s] < map->from->n_switches);
 	return had && osr_port_channel(map->to, s, port) == OSR_NONE ? OSR_NO_PATH : port;
 }
 
@@ -24,7 +24,7 @@ static bool carry_entries(const struct osr_fabric_map *map, uint32_t s, uint8_t 
 	bool lossy = false;
 
 	for (unsigned p = 0; p < N_ENTRIES; p++) {
-		left[p] = osr_carry_port(map, s, (uint8_t)p);
+		left[p] = osr_carry_port(map, s, p);
 		lossy |= left[p] != p;
 	}
 	return lossy;
@@ -209,6 +209,8 @@ enum osr_status osr_carry(const struct osr_fabric *from, const struct osr_routin
 	enum osr_status st;
 	void *notes;
 
+	osr_invariant(was->n_switches == from->n_switches && was->n_dests == from->n_dests);
+	osr_invariant(!was->granted || was->sl);
 	earlier->was = was;
 	*now = *was;
 	now->n_switches = to->n_switches;

@@ -73,7 +73,7 @@ static uint32_t fabric_add_name(struct osr_builder *builder, const char *name)
 		return 0;
 	memcpy(p, name, len + 1);
 	osr_name_clean(p);
-	return (uint32_t)(p - (char *)builder->names.data);
+	return p - (char *)builder->names.data;
 }
 
 struct osr_builder *osr_builder_new(void)
@@ -115,7 +115,7 @@ uint32_t osr_builder_switch(struct osr_builder *builder, const struct osr_switch
 		return OSR_NONE;
 	rec->in = *in;
 	rec->name = fabric_add_name(builder, in->name);
-	rec->handle = (uint32_t)(builder->switches.n - 1);
+	rec->handle = builder->switches.n - 1;
 	return rec->handle;
 }
 
@@ -194,7 +194,7 @@ static const char *builder_name(const struct osr_builder *builder, uint32_t name
 static enum osr_status sort_switches(struct build *build)
 {
 	const struct osr_builder *builder = build->builder;
-	uint32_t n = (uint32_t)builder->switches.n, at = 0;
+	uint32_t n = builder->switches.n, at = 0;
 	struct switch_rec *rec = build->sorted;
 
 	if (n == 0)
@@ -309,7 +309,7 @@ static void lay_out_channel(struct build *build, uint32_t c, uint32_t s, uint32_
 
 	to32(fabric->chan_src)[c] = s;
 	to32(fabric->chan_dst)[c] = build->index[use->side ? link->sw_a : link->sw_b];
-	to8(fabric->chan_port)[c] = (uint8_t)port;
+	to8(fabric->chan_port)[c] = port;
 	to16(fabric->chan_rate)[c] = link->rate;
 	to8(fabric->chan_vls)[c] = vls && vls < OSR_MAX_VLS ? vls : OSR_MAX_VLS;
 	to8(fabric->chan_flags)[c] = use->side ? link->flags_b : link->flags_a;
@@ -382,10 +382,10 @@ static enum osr_status lay_out_turns(struct build *build)
 	OSR_EVERY_CHANNEL(c, fabric) {
 		uint32_t via = fabric->chan_dst[c];
 
-		to32(fabric->turn_row)[c] = (uint32_t)n;
+		to32(fabric->turn_row)[c] = n;
 		n += fabric->chan_row[via + 1] - fabric->chan_row[via];
 	}
-	to32(fabric->turn_row)[fabric->n_channels] = (uint32_t)n;
+	to32(fabric->turn_row)[fabric->n_channels] = n;
 	if (n > UINT32_MAX)
 		return osr_fail(build->diag, OSR_INVAL,
 				"the fabric has more than 2^32 pairs of channels");
@@ -415,7 +415,7 @@ static enum osr_status lay_out_dests(struct build *build)
 	for (uint32_t l = 0; l <= fabric->max_lid; l++) {
 		if (lid_dest[l] == OSR_NONE)
 			continue;
-		to16(fabric->dest_lid)[d] = (uint16_t)l;
+		to16(fabric->dest_lid)[d] = l;
 		to32(fabric->dest_term)[d] = lid_dest[l];
 		to32(fabric->dest_switch)[d] = fabric->term_switch[lid_dest[l]];
 		lid_dest[l] = d++;
@@ -450,7 +450,7 @@ static uint32_t add_with_guid(struct osr_builder *builder, uint32_t name, uint64
 	if (!text)
 		return name;
 	snprintf(text, size, OSR_NAME_WITH_GUID, builder_name(builder, name), guid);
-	return (uint32_t)(text - (char *)builder->names.data);
+	return text - (char *)builder->names.data;
 }
 
 /*

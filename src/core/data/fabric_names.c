@@ -52,7 +52,7 @@ bool osr_names_repeated(const char *names, const uint32_t *text, uint32_t n, boo
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		const char *own = names + text[i];
-		uint32_t at = (uint32_t)XXH3_64bits(own, strlen(own)) & (room - 1);
+		uint32_t at = XXH3_64bits(own, strlen(own)) & (room - 1);
 
 		repeated[i] = false;
 		if (!text[i])

@@ -82,7 +82,7 @@ static unsigned min3(unsigned a, unsigned b, unsigned c)
 static unsigned edit_distance(const char *a, size_t a_len, const char *b)
 {
 	unsigned row[GUESS_LENGTH + 1];
-	unsigned n = (unsigned)strnlen(b, GUESS_LENGTH);
+	unsigned n = strnlen(b, GUESS_LENGTH);
 
 	for (unsigned j = 0; j <= n; j++)
 		row[j] = j;
@@ -94,6 +94,7 @@ static unsigned edit_distance(const char *a, size_t a_len, const char *b)
 		for (unsigned j = 0; j < n; j++) {
 			unsigned cost = min3(row[j + 1] + 1, row[j] + 1, diagonal + (a[i] != b[j]));
 
+			osr_invariant(cost <= (i > j ? i : j) + 1);
 			diagonal = row[j + 1];
 			row[j + 1] = cost;
 		}
@@ -163,6 +164,7 @@ static enum osr_status set_string(struct osr_values *values, uint64_t slot,
 {
 	size_t len = strlen(text);
 
+	osr_invariant(slot < values->n_str);
 	if (len >= OSR_STRING_SIZE)
 		return osr_fail(diag, OSR_INVAL,
 				"\"%s = %.*s...\": expected at most %d characters, got %zu",
@@ -200,6 +202,7 @@ static enum osr_status params_set_row(struct osr_values *values, unsigned row,
 	default:
 		return osr_fail(diag, OSR_BUG, "option \"%s\" has no type", param->name);
 	}
+	osr_invariant(row < OSR_MAX_PARAMS);
 	values->num[row] = value;
 	return OSR_OK;
 }

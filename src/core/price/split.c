@@ -51,6 +51,7 @@ static uint32_t split_dest(const struct splitter *splitter, uint32_t term, uint3
 {
 	const struct osr_fabric *fabric = splitter->fabric;
 
+	osr_invariant(term < fabric->n_terminals && i < splitter->n_lids);
 	return fabric->lid_dest[fabric->term_lid[term] + i % (1u << fabric->term_lmc[term])];
 }
 
@@ -115,7 +116,7 @@ static uint32_t split_share(const struct splitter *splitter, enum way way, const
 		return 0;
 	if (load * splitter->fastest <= rate * splitter->parts[way])
 		return WHOLE;
-	return (uint32_t)(WHOLE * rate * splitter->parts[way] / (splitter->fastest * load));
+	return WHOLE * rate * splitter->parts[way] / (splitter->fastest * load);
 }
 
 /* Sends all flows in one way: first all parts load their channels, then each part has its share. */
@@ -143,6 +144,7 @@ static void split_way(struct splitter *splitter, enum way way)
 			least = share < least ? share : least;
 			splitter->sum_free += way == ALL ? share : 0;
 		}
+		osr_invariant(least <= WHOLE);
 		splitter->sum[way] += least;
 	}
 }
@@ -244,12 +246,11 @@ enum osr_status osr_split_measure(const struct osr_fabric *fabric,
 	for (unsigned way = 0; way < N_WAYS; way++)
 		osr_invariant(splitter.sum[way] <= flows * WHOLE);
 	*split = (struct osr_split){ .n_lids = splitter.n_lids,
-				     .first = (uint32_t)(splitter.sum[FIRST] / flows),
-				     .two = (uint32_t)(splitter.sum[TWO] / flows),
-				     .all = (uint32_t)(splitter.sum[ALL] / flows),
-				     .free = (uint32_t)(splitter.sum_free /
-							(flows * splitter.n_lids)),
-				     .one = (uint32_t)(splitter.sum[ONE] / flows) };
+				     .first = splitter.sum[FIRST] / flows,
+				     .two = splitter.sum[TWO] / flows,
+				     .all = splitter.sum[ALL] / flows,
+				     .free = splitter.sum_free / (flows * splitter.n_lids),
+				     .one = (splitter.sum[ONE] / flows) };
 	osr_arena_reset(scratch, mark);
 	return OSR_OK;
 }

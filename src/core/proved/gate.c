@@ -175,10 +175,10 @@ static enum osr_status gate_size(struct gate *gate, struct osr_diag *diag)
 				"are too large for it",
 				who, fabric->n_switches, fabric->n_channels,
 				(unsigned long long)n_slot);
-	tab->n_sw = (int32_t)n;
-	tab->n_dest = (int32_t)(fabric->n_dests * gate->n_gens);
-	tab->n_slot = (int32_t)n_slot;
-	tab->width = (int32_t)width;
+	tab->n_sw = n;
+	tab->n_dest = fabric->n_dests * gate->n_gens;
+	tab->n_slot = n_slot;
+	tab->width = width;
 	tab->more = C_COPIES + tab->n_q;
 	return OSR_OK;
 }
@@ -238,7 +238,7 @@ static enum osr_status gate_lay(struct gate *gate, uint32_t n_parts, struct osr_
 		return OSR_NOMEM;
 	OSR_EACH_SWITCH(s, gate->fabric) {
 		gate->one[s] = 1;
-		gate->every[s] = (uint16_t)((1u << n_q) - 1);
+		gate->every[s] = (1u << n_q) - 1;
 	}
 	osr_gate_fabric(gate, tab);
 	for (uint32_t i = 0; i < n_parts; i++)

@@ -57,7 +57,7 @@ void osr_gate_ranks(const struct gate *gate, const struct tab *tab)
 static void raise_bounds(const struct tab *tab, int32_t row, uint32_t s, bool enters, int32_t back)
 {
 	for (int32_t o = 0; o < tab->n_port; o++) {
-		uint32_t port = (uint32_t)o;
+		uint32_t port = o;
 		int32_t *first = gate_hot(tab, s, port) + H_RANK + tab->n_lane;
 		int32_t *copies = gate_cold(tab, s, port) + C_COPIES;
 
@@ -80,7 +80,7 @@ static void raise_bounds(const struct tab *tab, int32_t row, uint32_t s, bool en
 void osr_gate_bounds(const struct gate *gate)
 {
 	const struct tab *tab = &gate->tab[0];
-	uint32_t n_port = (uint32_t)tab->n_port;
+	uint32_t n_port = tab->n_port;
 
 	OSR_EACH_SWITCH(s, gate->fabric) {
 		for (uint32_t o = 0; o < n_port; o++) {
@@ -96,11 +96,10 @@ void osr_gate_bounds(const struct gate *gate)
 			const int32_t *cold = tab->cold + i * (size_t)tab->more;
 
 			if (cold[C_ENTER])
-				raise_bounds(&gate->tab[x], cold[C_ROW], (uint32_t)(i / n_port),
-					     true, -1);
+				raise_bounds(&gate->tab[x], cold[C_ROW], i / n_port, true, -1);
 			if (cold[C_TREE])
-				raise_bounds(&gate->tab[x], hot[H_ROW], (uint32_t)hot[H_NEXT],
-					     false, cold[C_INTO]);
+				raise_bounds(&gate->tab[x], hot[H_ROW], hot[H_NEXT], false,
+					     cold[C_INTO]);
 		}
 	}
 }
@@ -128,7 +127,7 @@ static unsigned levels_entering(const struct gate *gate, const struct row *row, 
 	size_t home = (size_t)row->r_home;
 	unsigned own = row->levels[s];
 
-	if (!gate_meets(gate, (uint32_t)row->dest, s))
+	if (!gate_meets(gate, row->dest, s))
 		return 0;
 	if (tab->f_replies && row->f_host && tab->sws[2 * home + 1])
 		own |= tab->k_answers[home * gate->fabric->n_switches + s];
@@ -149,7 +148,7 @@ void osr_gate_pass(const struct gate *gate, struct share *mine)
 
 		if (own & ~pass[s])
 			*top++ = s;
-		pass[s] |= (uint16_t)own;
+		pass[s] |= own;
 		while (top > mine->stack) {
 			uint32_t at = *--top;
 

@@ -64,7 +64,7 @@ static void question_compare_sls(const struct gate *gate, unsigned x, uint32_t s
 			continue;
 		for (unsigned a = 1; a < GATE_SLS; a++)
 			for (unsigned b = 0; b < a; b++)
-				differ[a] |= (unsigned)(vls[a] != vls[b]) << b;
+				differ[a] |= (vls[a] != vls[b]) << b;
 	}
 }
 
@@ -139,13 +139,13 @@ void osr_gate_fabric(struct gate *gate, const struct tab *tab)
 		int32_t *sw = tab->sws + 2 * (size_t)s;
 		int32_t n_ports = fabric->sw_n_ports[s] + 1;
 
-		sw[0] = (int32_t)fabric->sw_component[s];
+		sw[0] = fabric->sw_component[s];
 		sw[1] = fabric->sw_sources[s] > 0;
 		gate->all_send &= fabric->sw_sources[s] > 0;
 		for (int32_t o = 0; o < tab->n_port; o++) {
-			int32_t *cold = gate_cold(tab, s, (uint32_t)o);
+			int32_t *cold = gate_cold(tab, s, o);
 
-			gate_hot(tab, s, (uint32_t)o)[H_NEXT] = -1;
+			gate_hot(tab, s, o)[H_NEXT] = -1;
 			cold[C_ENTER] = o == 0;
 			cold[C_ROW] = row;
 			if (!tab->f_flat && o < n_ports)
@@ -164,7 +164,7 @@ void osr_gate_fabric(struct gate *gate, const struct tab *tab)
 
 		osr_invariant(into < tab->n_port && fabric->chan_port[c] < tab->n_port);
 		osr_invariant(v < INT32_MAX);
-		hot[H_NEXT] = (int32_t)v;
+		hot[H_NEXT] = v;
 		hot[H_ROW] = gate_cold(tab, v, into)[C_ROW];
 		cold[C_INTO] = into;
 		hot[H_VLS] = fabric->chan_vls[c] < tab->n_lane ? fabric->chan_vls[c] : tab->n_lane;
@@ -229,7 +229,7 @@ uint16_t osr_gate_levels(const struct gate *gate, uint32_t d, uint32_t s)
 		if (routing->granted)
 			levels |= routing->granted[at];
 	}
-	return (uint16_t)levels;
+	return levels;
 }
 
 void osr_gate_rows(const struct gate *gate, struct share *mine, uint32_t d)
@@ -246,8 +246,8 @@ void osr_gate_rows(const struct gate *gate, struct share *mine, uint32_t d)
 		struct row *row = &mine->row[x];
 
 		/* In a mixture, packets of each generation may go on as packets of the other. */
-		row->dest = (int32_t)(d + x * fabric->n_dests);
-		row->r_home = (int32_t)fabric->dest_switch[d];
+		row->dest = d + x * fabric->n_dests;
+		row->r_home = fabric->dest_switch[d];
 		row->r_exit = fabric->term_port[term];
 		row->f_host = fabric->term_weight[term] > 0;
 		row->f_whole = gate->n_gens == 1;

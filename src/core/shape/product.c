@@ -108,7 +108,7 @@ static enum osr_status spread_labels(struct finder *finder, uint32_t root)
 
 				if (k == finder->dim[e])
 					gap -= step;
-				period[k] = gcd(period[k], (uint32_t)abs(gap));
+				period[k] = gcd(period[k], abs(gap));
 				if (to[k] < lo[k])
 					lo[k] = to[k];
 				if (to[k] > hi[k])
@@ -161,7 +161,7 @@ static enum osr_status name_cliques(struct finder *finder)
 			osr_invariant(first <= v && finder->seen[first]);
 			label_of(finder, v)[k] = label_of(finder, first)[k];
 			if (first == v)
-				label_of(finder, v)[k] = (int32_t)product->size[k]++;
+				label_of(finder, v)[k] = product->size[k]++;
 		}
 		if (product->size[k] > 256)
 			return product_refuse(
@@ -177,7 +177,7 @@ static uint16_t final_coord(const struct finder *finder, uint32_t v, uint8_t k)
 	if (!finder->seen[v])
 		return OSR_NO_PLACE;
 	osr_invariant(label >= 0 && (uint32_t)label < finder->product->size[k]);
-	return (uint16_t)label;
+	return label;
 }
 
 /*
@@ -198,7 +198,7 @@ static void sort_dims(struct finder *finder)
 			key[i] -= finder->dim[e] == i;
 		for (; k && key[i] > key[order[k - 1]]; k--)
 			order[k] = order[k - 1];
-		order[k] = (uint8_t)i;
+		order[k] = i;
 	}
 	for (uint32_t k = 0; k < old.n_dims; k++) {
 		product->size[k] = old.size[order[k]];
@@ -243,7 +243,7 @@ static uint8_t dim_between(const struct osr_product *product, const uint16_t *a,
 			continue;
 		if (dim != NO_DIM || !one_step(product, k, a[k], b[k]))
 			return NO_DIM;
-		dim = (uint8_t)k;
+		dim = k;
 	}
 	return dim;
 }
@@ -275,7 +275,7 @@ static uint32_t product_candidates(const struct finder *finder, uint32_t v, uint
 		uint16_t there = trial[k];
 
 		for (uint32_t to = 0; to < finder->product->size[k]; to++) {
-			trial[k] = (uint16_t)to;
+			trial[k] = to;
 			if (!one_step(finder->product, k, there, to) ||
 			    !place_fits(finder, v, trial))
 				continue;
@@ -326,7 +326,7 @@ static enum osr_status own_places(struct finder *finder)
 		if (n / 4 * 3 > finder->fabric->n_switches)
 			return product_refuse(finder, "too much of it is missing, if it is one");
 	}
-	product->n_places = (uint32_t)n;
+	product->n_places = n;
 	finder->owner = osr_alloc(finder->scratch, n, sizeof(*finder->owner));
 	if (!finder->owner)
 		return osr_fail(finder->diag, OSR_NOMEM, "out of memory for %u places",
@@ -385,7 +385,7 @@ static enum osr_status product_verify(struct finder *finder, uint32_t root)
 
 				if (!one_step(product, k, here, to))
 					continue;
-				at[k] = (uint16_t)to;
+				at[k] = to;
 				u = finder->owner[place_of(product, at)];
 				if (u == OSR_NONE || u < v)
 					continue;

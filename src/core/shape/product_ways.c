@@ -292,7 +292,7 @@ static enum osr_status go_straight(struct finder *finder, bool bold)
 		osr_invariant(way == NO_DIM || way / 2 < finder->product->n_dims);
 		finder->dim[e] = NO_DIM;
 		if (way != NO_DIM)
-			finder->dim[e] = (uint8_t)(way / 2);
+			finder->dim[e] = way / 2;
 	}
 	return OSR_OK;
 }

@@ -10,9 +10,10 @@
  *
  *	root leaf > its spines > their cores > all other spines > all other leaves
  *
- * A switch that is placed *anchors* those above it in the tree that are not. All others wait for
- * those above them. What the root does not anchor, because links are missing, is anchored by the
- * first switch of the highest level that is cabled to it and lies below one that is placed.
+ * A switch that is placed *anchors* the switches above it in the tree that have no place yet. All
+ * other switches wait for the switches above them. Where links are missing, the root leaves some
+ * switches without an anchor. Their anchor is the first switch of the highest level that is cabled
+ * to them and lies below a switch with a place.
  */
 #include <osmroutes/each.h>
 #include <osmroutes/treeorder.h>
@@ -40,6 +41,8 @@ static enum osr_status growth_begin(struct tree_growth *growth, const struct osr
 
 static void place_one(struct tree_growth *growth, uint32_t v)
 {
+	osr_invariant(growth->order->number[v] == OSR_NONE);
+	osr_invariant(growth->n < growth->order->fabric->n_switches);
 	growth->order->number[v] = growth->n;
 	growth->order->by_number[growth->n++] = v;
 }
@@ -74,10 +77,10 @@ static void place(struct tree_growth *growth, uint32_t v)
 }
 
 /*
- * All that the roots have not anchored, and what waits for it: next is the first switch of the
- * highest level below one that is placed; where there is none, the first beside one that is placed;
- * then, in components without a tree, just the first. So all but one of a component have a
- * neighbour above.
+ * Switches that the roots have not anchored, and switches that wait for them. Next is the first
+ * switch of the highest level below a switch with a place; else the first beside a switch with a
+ * place; else, in components without a tree, the first. So all switches of a component except one
+ * have a neighbour above.
  */
 static void place_rest(struct tree_growth *growth)
 {
@@ -105,6 +108,7 @@ static void place_rest(struct tree_growth *growth)
 				most = rank;
 			}
 		}
+		osr_invariant(best != OSR_NONE);
 		place(growth, best);
 	}
 }
@@ -128,9 +132,10 @@ static uint32_t n_ways(const struct osr_pgft *pgft, uint32_t s, uint32_t *seen,
 }
 
 /*
- * The leaf with the most ways up, with siblings that lack most parents: what those cannot reach but
- * by way of another leaf, they reach by way of the root. It carries those routes beside its own:
- * among equals the one with the most bandwidth up for each of its end ports, at the lowest place.
+ * The leaf with the most ways up, whose siblings lack most parents: a sibling reaches by way of the
+ * root the switches that it can only reach by way of another leaf. The root carries these routes
+ * beside its own. So of equals the leaf with the most bandwidth up for each of its end ports wins,
+ * then the lowest place.
  */
 static uint32_t tree_root(const struct osr_pgft *pgft, const struct osr_pgft_tree *tree,
 			  uint32_t *seen, const uint32_t *n_parents)
@@ -210,11 +215,14 @@ enum osr_status osr_tree_order_tiers(const struct osr_fabric *fabric, struct osr
 		return st;
 	for (uint32_t v = n; v-- > 0;) {
 		level[v] = fabric->sw_sources[v] ? 1 : 2;
-		n_leaves += level[v] == 1;
-		root = level[v] == 1 ? v : root;
+		if (level[v] != 1)
+			continue;
+		n_leaves++;
+		root = v;
 	}
 	if (!n_leaves || n_leaves == n || fabric->n_components > 1)
 		return osr_fail(diag, OSR_NOT_APPLICABLE, "not two tiers of switches");
+	osr_invariant(level[root] == 1);
 	place(&growth, root);
 	place_rest(&growth);
 	return OSR_OK;

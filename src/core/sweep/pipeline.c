@@ -452,7 +452,7 @@ enum osr_status osr_sweep_route(const struct osr_job *job, const struct osr_diag
 	if (last && last->engine && !strcmp(last->engine, job->engine->name))
 		mine.notes = last->notes;
 	if (mine.request.max_vls > max_vls)
-		mine.request.max_vls = (uint8_t)max_vls;
+		mine.request.max_vls = max_vls;
 	mine.checked = &sweep->checked;
 	memset(&result->routing, 0, sizeof(result->routing));
 	result->load = NULL;
@@ -531,7 +531,7 @@ enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *re
 		st = osr_gate_again(fabric, &result->routing, job->previous, job->scratch, NULL,
 				    job->diag);
 	if (result->routing.stable.kept)
-		result->routing.n_longer = (uint32_t)sweep->verdict.n_longer;
+		result->routing.n_longer = sweep->verdict.n_longer;
 	result->confirmed = !st;
 	sweep->ms_check = sweep_ms(job->request.clock_ms) - start;
 	sweep->wall_check = sweep_ms(job->request.wall_ms) - wall;

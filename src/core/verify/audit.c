@@ -53,6 +53,7 @@ static void audit_fault(struct auditor *auditor, const struct osr_fault *fault)
 {
 	uint64_t n = auditor->audit->n_faults[fault->kind]++;
 
+	osr_invariant(fault->kind < OSR_N_FAULTS);
 	if (n < auditor->max_listed)
 		auditor->list[(size_t)fault->kind * auditor->max_listed + n] = *fault;
 }
@@ -77,6 +78,7 @@ static void audit_measure(struct auditor *auditor, uint32_t root)
 
 			if (auditor->dist[t] != OSR_NONE)
 				continue;
+			osr_invariant(tail < fabric->n_switches);
 			auditor->dist[t] = auditor->dist[s] + 1;
 			auditor->follow.order[tail++] = t;
 		}
@@ -108,6 +110,7 @@ static void audit_host_routes(struct auditor *auditor)
 		uint64_t n = fabric->sw_sources[s] - (s == auditor->root);
 		uint32_t hops = auditor->hops[s];
 
+		osr_invariant(auditor->hosts[s] >= fabric->sw_sources[s]);
 		audit->n_host_pairs += n;
 		if (!later && auditor->dist[s] != OSR_NONE)
 			audit->n_host_hops += n * auditor->dist[s];
@@ -291,9 +294,9 @@ static void judge_lanes(struct auditor *auditor, uint32_t s)
 					       : auditor->passed[slot];
 
 			OSR_EACH_LANE(sl, sls) {
-				fault.in = (uint8_t)(auditor->routing->sl2vl ? in : OSR_NO_PATH);
-				fault.out = (uint8_t)out;
-				fault.sl = fault.vl = (uint8_t)sl;
+				fault.in = auditor->routing->sl2vl ? in : OSR_NO_PATH;
+				fault.out = out;
+				fault.sl = fault.vl = sl;
 				if (auditor->routing->sl2vl)
 					fault.vl = auditor->routing->sl2vl[slot][fault.sl];
 				if (fault.vl >= limit)
@@ -337,7 +340,7 @@ static void judge_end_port(struct auditor *auditor, uint32_t t)
 								  .sw = OSR_NONE,
 								  .dest = OSR_NONE,
 								  .term = t,
-								  .sl = (uint8_t)sl,
+								  .sl = sl,
 								  .vl = table[t][sl] });
 	}
 }
@@ -348,6 +351,7 @@ static bool group_sends(const struct auditor *auditor, uint32_t s, unsigned port
 {
 	const struct osr_groups *groups = auditor->follow.gen->groups;
 
+	osr_invariant(auditor->group < groups->n && port < 256);
 	return groups->ports[(size_t)auditor->group * auditor->follow.fabric->n_switches + s]
 			    [port / 64] >>
 		       port % 64 &
@@ -390,6 +394,7 @@ static void judge_group(struct auditor *auditor)
 					audit_fault(auditor, &fault);
 					return;
 				}
+				osr_invariant(tail < fabric->n_switches);
 				auditor->seen[next] = auditor->n_spreads;
 				queue[tail] = next;
 				auditor->came[tail++] = fault.in;
@@ -507,7 +512,8 @@ static void audit_sum(struct auditor *auditor)
 		memmove(auditor->list + audit->n_listed,
 			auditor->list + (size_t)kind * auditor->max_listed,
 			listed * sizeof(*auditor->list));
-		audit->n_listed += (uint32_t)listed;
+		osr_invariant(audit->n_listed <= kind * (uint64_t)auditor->max_listed);
+		audit->n_listed += listed;
 	}
 }
 

@@ -154,7 +154,7 @@ static void check_prepare_walk(struct checker *checker, struct osr_arena *scratc
 		osr_check_prepare_follow(checker, scratch);
 	/* The hop behind a port that leads to no switch leads to no switch, too. */
 	if (checker->hop)
-		checker->hop[n] = (struct hop){ .to = (uint32_t)n, .key = 1 };
+		checker->hop[n] = (struct hop){ .to = n, .key = 1 };
 }
 
 /* --- distances ------------------------------------------------------------------------------- */
@@ -175,7 +175,7 @@ static void batch_search(struct checker *checker)
 		checker->batch.dist[i * (n + 1) + n] = AWAY;
 		checker->batch.seen[s] = checker->batch.front[s] = 1ull << i;
 		checker->batch.dist[i * (n + 1) + s] = 0;
-		checker->batch.order[i * n] = (uint16_t)s;
+		checker->batch.order[i * n] = s;
 		checker->batch.n_reached[i] = 1;
 		checker->batch.active[i] = s;
 	}
@@ -211,9 +211,8 @@ static void batch_search(struct checker *checker)
 
 				osr_invariant(checker->batch.dist[b * (n + 1) + s] == FAR);
 				osr_invariant(checker->batch.n_reached[b] < n);
-				checker->batch.dist[b * (n + 1) + s] = (uint16_t)level;
-				checker->batch.order[b * n + checker->batch.n_reached[b]++] =
-					(uint16_t)s;
+				checker->batch.dist[b * (n + 1) + s] = level;
+				checker->batch.order[b * n + checker->batch.n_reached[b]++] = s;
 			}
 		}
 		checker->batch.active = checker->batch.reached;

@@ -15,6 +15,8 @@ enum osr_status osr_check_fail_rank(struct checker *checker, uint32_t dest, uint
 	char what[16] = "multicast";
 	struct name a, b;
 
+	osr_invariant(fabric->chan_src[to] == fabric->chan_dst[from]);
+	osr_invariant(vl_from < checker->routing->n_vls && vl_to < checker->routing->n_vls);
 	if (dest != OSR_NONE)
 		snprintf(what, sizeof(what), "LID %u", fabric->dest_lid[dest]);
 	return osr_fail(checker->diag, OSR_CHECK_FAILED,

@@ -74,6 +74,7 @@ static void add_entry(struct checker *checker, uint32_t s, unsigned in, uint32_t
 	uint32_t pair =
 		checker->routing->sl2vl_row[s] + in * (checker->fabric->sw_n_ports[s] + 1u) + out;
 
+	osr_invariant(pair < checker->lanes.n_pairs);
 	for (unsigned kind = 0; kind < checker->lanes.n_kinds; kind++) {
 		struct entry *entry =
 			&checker->lanes.entry[(size_t)port * checker->lanes.n_kinds + kind];
@@ -113,15 +114,15 @@ static enum osr_status prepare_sl2vl(struct checker *checker, struct osr_arena *
 			continue;
 		for (unsigned a = 0; a < 16; a++)
 			for (unsigned b = 0; b < a; b++)
-				differ[a] |= (uint16_t)((at[a] != at[b]) << b);
+				differ[a] |= (at[a] != at[b]) << b;
 	}
 	for (unsigned sl = 0; sl < 16; sl++) {
 		unsigned same = ~differ[sl] & ((1u << sl) - 1);
 
 		if (!same)
-			lowest[checker->lanes.n_kinds] = (uint8_t)sl;
+			lowest[checker->lanes.n_kinds] = sl;
 		checker->lanes.kind_of[sl] = same ? checker->lanes.kind_of[__builtin_ctz(same)]
-						  : (uint8_t)checker->lanes.n_kinds++;
+						  : checker->lanes.n_kinds++;
 	}
 	osr_invariant(checker->lanes.n_kinds >= 1 && checker->lanes.n_kinds <= 16);
 	checker->lanes.vl_of = vl =
@@ -259,8 +260,8 @@ static bool follow_sls(struct checker *checker, const struct tree *tree)
 		uint32_t on = fabric->port_row[next] + tree->lft[next];
 		unsigned sls = checker->lanes.mask[s] | osr_check_sls(checker, tree, s);
 
-		checker->lanes.mask[next] |= (uint16_t)sls;
-		checker->sls |= (uint16_t)sls;
+		checker->lanes.mask[next] |= sls;
+		checker->sls |= sls;
 		OSR_EACH_LANE(vl, sls) {
 			uint32_t key = key_at(checker, port, vl);
 
@@ -329,7 +330,7 @@ follow_kinds(struct checker *checker, const struct tree *tree, uint32_t n_kinds)
 			next[kind] = next[kind] < key ? key : next[kind];
 		}
 	}
-	checker->sls |= (uint16_t)used;
+	checker->sls |= used;
 	return true;
 }
 

@@ -68,6 +68,7 @@ static bool in_forest(const struct checker *checker, uint32_t c)
 {
 	const uint32_t *parent = checker->routing->mcast_parent;
 
+	osr_invariant(c < checker->fabric->n_channels);
 	return parent[checker->fabric->chan_src[c]] == c ||
 	       parent[checker->fabric->chan_dst[c]] == checker->fabric->chan_rev[c];
 }

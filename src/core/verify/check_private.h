@@ -129,6 +129,7 @@ static inline const char *sw_name(const struct checker *checker, uint32_t s, str
 
 static inline unsigned lid_of(const struct checker *checker, const struct tree *tree)
 {
+	osr_invariant(checker->fabric->dest_switch[tree->dest] == tree->root);
 	return checker->fabric->dest_lid[tree->dest];
 }
 
@@ -168,6 +169,8 @@ static inline bool follows_sls(const struct checker *checker)
 static inline const uint8_t *table_of(const struct checker *checker, uint32_t s, unsigned in,
 				      unsigned out)
 {
+	osr_invariant(in <= checker->fabric->sw_n_ports[s] &&
+		      out <= checker->fabric->sw_n_ports[s]);
 	return checker->routing->sl2vl[checker->routing->sl2vl_row[s] +
 				       in * (checker->fabric->sw_n_ports[s] + 1u) + out];
 }

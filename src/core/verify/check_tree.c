@@ -35,7 +35,7 @@ static bool find_hops(struct checker *checker, const struct tree *tree)
 	/* Ports that no switch has lead nowhere, as the last column does. */
 	if (highest >= n_columns) {
 		for (uint32_t s = 0; s < n; s++)
-			checker->row[s] = lft[s] < n_columns ? lft[s] : (uint8_t)(n_columns - 1);
+			checker->row[s] = lft[s] < n_columns ? lft[s] : n_columns - 1;
 		lft = checker->row;
 	}
 	for (uint32_t s = 0; s < n; s++, port += n_columns) {
@@ -107,21 +107,22 @@ static bool order_tree(struct checker *checker, struct tree *tree)
 	memset(checker->longer.depth, 0xff,
 	       checker->fabric->n_switches * sizeof(*checker->longer.depth));
 	checker->longer.depth[tree->root] = 0;
-	checker->longer.order[n++] = (uint16_t)tree->root;
+	checker->longer.order[n++] = tree->root;
 	for (uint32_t i = 1; i < tree->n; i++) {
 		uint32_t deep = 0, s = tree->order[i], depth;
 
 		while (checker->longer.depth[s] == FAR) {
 			if (checker->hop[s].to == checker->fabric->n_switches || deep == tree->n)
 				return false;
-			way[deep++] = (uint16_t)s;
+			way[deep++] = s;
 			s = checker->hop[s].to;
 		}
 		depth = checker->longer.depth[s];
+		osr_invariant(depth != FAR && deep < tree->n);
 		while (deep) {
 			s = way[--deep];
 			checker->longer.depth[s] = (uint16_t)++depth;
-			checker->longer.order[n++] = (uint16_t)s;
+			checker->longer.order[n++] = s;
 		}
 	}
 	osr_invariant(n == tree->n);
@@ -148,6 +149,8 @@ static void count_shortest(struct checker *checker, const struct tree *tree,
 	struct osr_verdict *verdict = checker->verdict;
 	struct osr_lengths *hosts = &verdict->hosts;
 
+	osr_invariant(tree->n >= 1 && tree->n <= checker->fabric->n_switches);
+	osr_invariant(lids->n_first <= lids->n_hosts);
 	verdict->n_routes += n_lids * (tree->n - 1);
 	verdict->n_no_path += n_lids * (checker->fabric->n_switches - tree->n);
 	if (n_lids && verdict->max_hops < furthest)
@@ -173,6 +176,7 @@ static void count_longer(struct checker *checker, const struct tree *tree)
 	struct osr_verdict *verdict = checker->verdict;
 	struct osr_lengths *hosts = &verdict->hosts;
 
+	osr_invariant(checker->longer.depth[tree->root] == 0 && !checker->minimal);
 	verdict->n_routes += tree->n - 1;
 	verdict->n_no_path += checker->fabric->n_switches - tree->n;
 	for (uint32_t i = 0; i < tree->n; i++) {
@@ -232,12 +236,13 @@ enum osr_status osr_check_switch(struct checker *checker, struct tree tree)
 
 	osr_invariant(tree.dist[tree.root] == 0);
 	OSR_EACH_SWITCH(s, fabric)
-		checker->nearer[s] = (uint16_t)(tree.dist[s] - 1);
+		checker->nearer[s] = tree.dist[s] - 1;
 	checker->nearer[tree.root] = AWAY;
 	for (uint32_t i = checker->dest_row[tree.root]; i < checker->dest_row[tree.root + 1]; i++) {
 		uint32_t term = fabric->dest_term[checker->dest[i]];
 
 		tree.dest = checker->dest[i];
+		osr_invariant(fabric->dest_switch[tree.dest] == tree.root);
 		tree.host = fabric->term_weight[term] > 0;
 		tree.later = fabric->dest_lid[tree.dest] != fabric->term_lid[term];
 		tree.lft = checker->routing->lft + (size_t)tree.dest * fabric->n_switches;

@@ -106,7 +106,7 @@ static void carry_groups(const struct osr_fabric_map *map, const struct osr_grou
 			was = old->ports[group * n_from + map->sw[s]];
 			for (unsigned p = 0; p <= map->to->sw_n_ports[s]; p++)
 				if (was[p / 64] >> p % 64 & 1 &&
-				    osr_carry_port(map, s, (uint8_t)p) != OSR_NO_PATH)
+				    osr_carry_port(map, s, p) != OSR_NO_PATH)
 					ports[group * n + s][p / 64] |= UINT64_C(1) << p % 64;
 		}
 }
@@ -143,7 +143,7 @@ enum osr_status osr_union_carry(const struct osr_fabric *from, const struct osr_
 	}
 	if (old->groups)
 		carry_groups(map, old->groups, ports);
-	to->paths = (struct osr_paths){ .n_rows = (uint32_t)n_rows, .row = row, .sl = sl };
+	to->paths = (struct osr_paths){ .n_rows = n_rows, .row = row, .sl = sl };
 	if (old->groups)
 		to->groups = *old->groups;
 	to->groups.ports = (const uint64_t(*)[4])ports;

@@ -94,6 +94,7 @@ static inline size_t osr_port_pair(const struct osr_fabric *fabric,
 
 static inline bool osr_is_host_lid(const struct osr_fabric *fabric, uint32_t d)
 {
+	osr_invariant(d < fabric->n_dests);
 	return fabric->term_weight[fabric->dest_term[d]] != 0;
 }
 
@@ -108,6 +109,7 @@ static inline bool osr_sends(const struct osr_follow *follow, bool host, uint32_
 /* Does any port on switch s send such packets? Every switch has a port 0. */
 static inline bool osr_counts(const struct osr_follow *follow, uint32_t s, uint32_t d)
 {
+	osr_invariant(s < follow->fabric->n_switches);
 	return osr_sends(follow, follow->fabric->sw_sources[s] > 0, d);
 }
 

@@ -42,6 +42,7 @@ static void find_senders(struct run *run, uint32_t g)
 		if (sender.row == OSR_NONE ||
 		    (sender.row == last.row && sender.sw == last.sw && sender.host == last.host))
 			continue;
+		osr_invariant(sender.sw < n_sw && sender.row < n_rows);
 		list[run->n_senders[g]++] = last = sender;
 	}
 	if (!(run->follow.modes & OSR_CLAIM_REVERSIBLE))
@@ -84,7 +85,7 @@ static bool union_push(struct run *run, uint32_t s, uint32_t g)
 			osr_union_take_turn(run, c, from, on, to,
 					    run->turns.moves ? 1u << k : 0xffff);
 			news |= to & ~(unsigned)*vls;
-			*vls |= (uint16_t)to;
+			*vls |= to;
 		}
 	}
 	return news != 0;
@@ -157,6 +158,7 @@ static void follow_lid(struct run *run, uint32_t d, bool changes)
 			if (run->follow.out[g][s] != OSR_NONE)
 				union_push(run, s, g);
 	}
+	osr_invariant(n_order <= n);
 	/* Switches with n_in left form loops, or lie behind one: they push until nothing is new. */
 	run->circles |= n_order < n;
 	news = n_order < n;
@@ -295,6 +297,7 @@ enum osr_status osr_union_loop(const struct osr_fabric *fabric, const struct osr
 	*loop = (struct osr_loop){ 0 };
 	if (scratch == result)
 		return osr_fail(diag, OSR_INVAL, "a loop cannot be kept in the scratch arena");
+	osr_invariant(n == 1 || n == 2);
 	run.st = union_prepare(&run);
 	/* The first call finds a loop, the second one explains it. */
 	if (!run.st)
@@ -305,6 +308,7 @@ enum osr_status osr_union_loop(const struct osr_fabric *fabric, const struct osr
 		union_follow(&run);
 	osr_invariant(run.st || !run.found.n_unexplained);
 	osr_arena_reset(scratch, mark);
+	osr_invariant(run.st || !run.found.n || run.found.step);
 	if (!run.st)
 		*loop = (struct osr_loop){ .n = run.found.n, .step = run.found.step };
 	return run.st;

@@ -26,6 +26,7 @@ static void copy_on(struct run *run, const uint32_t at[2], uint32_t c, unsigned 
 	uint32_t next = fabric->chan_dst[c];
 	unsigned in = fabric->chan_port[fabric->chan_rev[c]];
 
+	osr_invariant(from >> OSR_MAX_VLS == 0);
 	OSR_EACH_CHANNEL(on, fabric, next) {
 		unsigned port = fabric->chan_port[on];
 
@@ -95,7 +96,8 @@ void osr_union_follow_groups(struct run *run)
 				at[g] = next[g]++;
 				sls |= run->group_sls[g];
 			}
-		run->lid = (uint16_t)mlid;
+		osr_invariant(at[0] != OSR_NONE || at[1] != OSR_NONE);
+		run->lid = mlid;
 		follow_group(run, at, sls);
 	}
 }
@@ -110,7 +112,7 @@ void osr_union_prepare_groups(struct run *run, uint32_t g)
 
 	if (groups) {
 		run->groups[g] = *groups;
-		run->group_sls[g] = (uint16_t)(1u << groups->sl);
+		run->group_sls[g] = 1u << groups->sl;
 		return;
 	}
 	ports = parent ? osr_calloc(run->scratch, fabric->n_switches, sizeof(*ports)) : NULL;
@@ -127,5 +129,5 @@ void osr_union_prepare_groups(struct run *run, uint32_t g)
 	if (run->follow.any[g] == 0xffff)
 		run->group_sls[g] = 0xffff;
 	else
-		run->order_vls |= (uint16_t)(1u << run->follow.gen[g].routing->mcast_vl);
+		run->order_vls |= 1u << run->follow.gen[g].routing->mcast_vl;
 }

@@ -51,7 +51,7 @@ uint16_t osr_union_fold_sls(const struct run *run, unsigned sls)
 
 		vls |= vl < OSR_MAX_VLS ? 1u << vl : 0;
 	}
-	return (uint16_t)vls;
+	return vls;
 }
 
 uint16_t osr_union_sls(const struct run *run)
@@ -75,11 +75,11 @@ uint16_t osr_union_sls(const struct run *run)
 				continue;
 			for (unsigned a = 0; a < 16; a++)
 				for (unsigned b = 0; b < a; b++)
-					differ[a] |= (uint16_t)((row[a] != row[b]) << b);
+					differ[a] |= (row[a] != row[b]) << b;
 		}
 	}
 	for (unsigned sl = 0; sl < 16; sl++)
-		kinds |= (uint16_t)((differ[sl] == (1u << sl) - 1) << sl);
+		kinds |= (differ[sl] == (1u << sl) - 1) << sl;
 	return kinds;
 }
 
@@ -98,7 +98,7 @@ void osr_union_explain(struct run *run, uint32_t c, unsigned from, uint32_t on, 
 		while (!run->turns.moves && sl < 15 && run->fold[sl] != step->vl)
 			sl++;
 		osr_invariant(run->found.n_unexplained > 0);
-		step->sl = (uint8_t)sl;
+		step->sl = sl;
 		step->lid = run->lid;
 		run->found.n_unexplained--;
 	}
@@ -118,6 +118,7 @@ static uint32_t next_vertex(const struct run *run, uint32_t vertex, uint32_t *po
 	uint32_t v = vertex / fabric->n_channels, c = vertex % fabric->n_channels;
 	uint32_t n_ports = fabric->sw_n_ports[fabric->chan_dst[c]];
 
+	osr_invariant(v < OSR_MAX_VLS);
 	for (uint32_t port; (port = *pos / OSR_MAX_VLS) <= n_ports;) {
 		size_t turn = run->turns.slot[c] + port;
 		unsigned vls = run->turns.moves ? run->turns.turn[turn * OSR_MAX_VLS + v]
@@ -143,6 +144,7 @@ static void keep_loop(struct run *run, const uint32_t *vertex)
 	const struct osr_fabric *fabric = run->follow.fabric;
 	uint32_t n_channels = fabric->n_channels;
 
+	osr_invariant(run->found.n > 0 && !run->found.step);
 	run->found.step = osr_calloc(run->result, run->found.n, sizeof(*run->found.step));
 	if (osr_arena_failed(run->result, run->diag)) {
 		run->st = OSR_NOMEM;
@@ -151,10 +153,9 @@ static void keep_loop(struct run *run, const uint32_t *vertex)
 	for (uint32_t i = 0; i < run->found.n; i++) {
 		uint32_t next = vertex[(i + 1) % run->found.n] % n_channels;
 
-		run->found.step[i] =
-			(struct osr_loop_step){ .channel = vertex[i] % n_channels,
-						.vl = (uint8_t)(vertex[i] / n_channels),
-						.sl = OSR_NO_SL };
+		run->found.step[i] = (struct osr_loop_step){ .channel = vertex[i] % n_channels,
+							     .vl = vertex[i] / n_channels,
+							     .sl = OSR_NO_SL };
 		osr_invariant(fabric->chan_src[next] ==
 			      fabric->chan_dst[run->found.step[i].channel]);
 	}
