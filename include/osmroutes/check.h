@@ -13,8 +13,8 @@
  *     any SL, and for multicast on the span;
  *   - the edge forwarding index.
  *
- * An end port has 2^LMC LIDs. Programs send to its first one unless they are told otherwise, so
- * loads are those of routes to first LIDs; efi_all counts the others as well.
+ * An end port has 2^LMC LIDs. Programs send to its first LID unless they are told otherwise, so
+ * loads count routes to first LIDs; efi_all counts routes to all LIDs.
  *
  * Every entry of every switch is walked for reach, loops and length. Dependencies count for
  * packets that exist: from any switch to the LIDs of CAs and routers (hosts send; port 0 answers),

@@ -4,10 +4,10 @@
  *
  * Four index spaces, all uint32_t, never mixed:
  *	switch    0 .. n_switches-1	ascending node GUID
- *	channel   0 .. n_channels-1	one direction of a switch-to-switch cable; sorted by source
- *					switch, then by port of the source switch
- *	terminal  0 .. n_terminals-1	an end port (CA, router, or a switch's own port 0) that hangs
- *					on a switch; sorted by switch, then by port (port 0 first)
+ *	channel   0 .. n_channels-1	one direction of a switch-to-switch cable; sorted by
+ *					source switch, then by port of the source switch
+ *	terminal  0 .. n_terminals-1	an end port (CA, router, or a switch's own port 0) on a
+ *					switch; sorted by switch, then by port (port 0 first)
  *	dest      0 .. n_dests-1	one unicast LID of a terminal (2^LMC each); ascending LID
  *
  * One fabric has one numbering, whatever the order in which it was discovered or its file written:

@@ -2,8 +2,8 @@
 /*
  * invariant.h - statements that only a bug of ours can break.
  *
- * A failure ends the program, so only builds for tests check them: OSR_PARANOID, which CMakeLists.txt
- * sets for sanitizers, fuzzing and mutants. Elsewhere the compiler reads the condition, and no code
+ * A failure ends the program, so only builds for tests check them: OSR_PARANOID, which
+ * CMakeLists.txt sets for sanitizers, fuzzing and mutants. Elsewhere the compiler reads the condition, and no code
  * comes out of it: a released opensm never ends here. The condition has no side effects. A status,
  * not an invariant, is for whatever a file, a fabric or a client can bring about.
  */

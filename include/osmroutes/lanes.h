@@ -2,12 +2,12 @@
 /*
  * lanes.h - routes without deadlock on the virtual lanes there are: the strategies, as a table.
  *
- * Each strategy is run where those before it have left the state that it starts from:
- * it completes the routing, improves a complete one, or leaves it. The order of the table
+ * A strategy runs if the strategies before it have left the state that it starts from. It completes
+ * the routing, improves a complete routing, or changes nothing. The order of the table
  * (src/core/lanes/strategies.c) is the order in which they are tried.
  *
- * An engine that has routes of its own starts with osr_lanes_assign(); one that starts from nothing
- * calls osr_lanes_route(), which makes balanced shortest paths (spf.h) first.
+ * An engine that has its own routes starts with osr_lanes_assign(). An engine that has none calls
+ * osr_lanes_route(), which makes balanced shortest paths (spf.h) first.
  */
 #ifndef OSMROUTES_LANES_H
 #define OSMROUTES_LANES_H
@@ -22,13 +22,13 @@
  * Source: Domke 2011, section IV, Algorithm 2 (offline): start with all routes in the first layer,
  * cut the cycles of its channel dependency graph by moving the routes that induce a chosen edge to
  * the next layer, go on there. Which edge to choose is an option:
- *	order		an order of the channels with little weight going backward; all routes with a
- *			backward edge move at once (default; see fit.h)
+ *	order		an order of the channels with little weight going backward; all routes with
+ *			a backward edge move at once (default; see fit.h)
  *	weakest		the edge of a found cycle that the fewest routes induce (the paper's best)
- *	heaviest	the one that the most routes induce
+ *	heaviest	the edge that the most routes induce
  *	first		the first edge of the cycle (the paper's pseudo-random choice)
- *	online		no edge: one route after the other goes to the first layer where it closes no cycle
- *			(the paper's first approach; LASH)
+ *	online		no edge: one route after the other goes to the first layer where it closes
+ *			no cycle (the paper's first approach; LASH)
  *
  * A route is (source switch, dest): hosts of one switch share all channels. Counted routes are
  *	- from every switch to every CA and router LID (hosts send; port 0 answers requests), and
@@ -109,7 +109,7 @@ struct osr_lanes_job {
 	uint32_t most_lanes; /* by turn; 0: any number */
 	uint64_t load; /* of the busiest link on balanced shortest paths, or less; 0: not known */
 	uint32_t *orders; /* [OSR_MAX_VLS * n_channels] channel orders of the layers */
-	/* NULL: the fabric is none, or has more than dimension order is for */
+	/* NULL: the fabric is not a product, or has more dimensions than dimension order is for */
 	const struct osr_product *product;
 	struct osr_turn_result
 		turn;  /* any_sl = auto: in dimension order, to be compared with shortest paths */

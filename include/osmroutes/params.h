@@ -6,7 +6,7 @@
  *
  *	static const struct osr_param params[] = {
  *		{ "rounds", OSR_PARAM_UINT, "4", 0, 100, NULL, "rip-up-and-re-route rounds" },
- *		{ "heuristic", OSR_PARAM_ENUM, "order", 0, 0, "order|weakest|heaviest|first", "..." },
+ *		{ "heuristic", OSR_PARAM_ENUM, "order", 0, 0, "order|weakest|first", "..." },
  *		{ 0 }
  *	};
  *
@@ -52,7 +52,7 @@ struct osr_values {
 void osr_values_default(struct osr_values *values, const struct osr_param *table);
 
 /*
- * Sets one option from text. OSR_INVAL names the option and what would be valid:
+ * Sets one option from text. OSR_INVAL names the option and the values that are valid:
  *	unknown option "roundz": did you mean "rounds"? / "rounds = many": expected a number 0..100
  * values is unchanged then.
  */
@@ -62,10 +62,7 @@ enum osr_status osr_values_set(struct osr_values *values, const struct osr_param
 /* A whole text as a number: decimal, 010 too, or with 0x before it. No sign, no blank. */
 bool osr_parse_uint(const char *text, uint64_t *value);
 
-/*
- * The likeliest of some words for one that is none of them: set `word`, offer all, take `best` if
- * it is near.
- */
+/* Finds the word that a mistyped word stands for: set `word`, offer all words, take `best`. */
 struct osr_guess {
 	const char *word, *best;
 	unsigned distance;

@@ -22,11 +22,11 @@
  * missing. The up-ports of a switch of level l are numbered q = b_(l+1) + k w_(l+1)
  * for the k-th cable (k < p_(l+1)) to its parent b_(l+1), whatever ports they really use.
  *
- * How: the distance from the switches with hosts gives the levels. What is connected within levels
- * 1..l shares the digits a_h .. a_(l+1); what is connected within levels l..h shares b_l .. b_1.
- * Digits are numbered by node GUID, unless a memory says what they were; cables, ports, LIDs and
- * the order of discovery do not matter. What lacks links falls into more pieces; pieces that fit
- * into each other's holes are one.
+ * How: the distance from the switches with hosts gives the levels. Switches that are connected
+ * within levels 1..l share the digits a_h .. a_(l+1); switches that are connected within levels
+ * l..h share b_l .. b_1. Digits are numbered by node GUID, unless a memory has the previous digits;
+ * cables, ports, LIDs and the order of discovery do not matter. A part that lacks links falls into
+ * more pieces; pieces that fit into each other's holes are one part.
  *
  * Also recognised, because fabrics have them:
  *	- end ports on upper switches (gateways, subnet managers, aggregation CAs on every switch):
@@ -108,7 +108,7 @@ struct osr_pgft {
 
 	/*
 	 * [n_terminals] the index j within its tree, OSR_NONE for service ports, switches' own
-	 * ports and what hangs outside. Of more than m_1 hosts on one leaf the last share indices.
+	 * ports and end ports outside. Of more than m_1 hosts on one leaf the last share indices.
 	 */
 	uint32_t *term_index;
 	uint32_t *term_number; /* [n_terminals] by osr_pgft_number(); OSR_NONE where the index is */
@@ -120,7 +120,7 @@ struct osr_pgft {
 struct osr_notes;
 
 /*
- * The digits of earlier sweeps. When a switch fails, returns or is replaced, all other switches
+ * The digits of previous sweeps. When a switch fails, returns or is replaced, all other switches
  * keep their digits. If all cables fit, each tree keeps m, w and p, each switch its place and each
  * host its slot; new switches and hosts take free ones. Otherwise digits are assigned by GUID
  * again. A switch that is missing keeps its place, and its links do not count as missing.
@@ -146,7 +146,7 @@ struct osr_pgft_options {
 
 /*
  * OSR_NOT_APPLICABLE with one sentence that names the switch or cable in the way, if the fabric is
- * not a tree or there is no host. Everything lives in `scratch`. Time O(channels * levels) and, for
+ * not a tree or has no host. Everything lives in `scratch`. Time O(channels * levels) and, for
  * each switch above level 2, the square of its degree.
  */
 enum osr_status osr_pgft_find(const struct osr_fabric *fabric, const struct osr_pgft_options *opt,
@@ -167,12 +167,10 @@ enum osr_status osr_pgft_shift(const struct osr_pgft_tree *tree, const uint32_t 
 			       const uint32_t *number, uint32_t n, struct osr_arena *scratch,
 			       struct osr_pgft_shift *shift, struct osr_diag *diag);
 
-/* The digits of pgft, and those that it recalled, for the next sweep, as bytes in `arena`. */
+/* The digits of pgft, and the digits it recalled, for the next sweep, as bytes in `arena`. */
 enum osr_status osr_pgft_remember(const struct osr_pgft *pgft, struct osr_arena *arena,
 				  struct osr_notes *notes, struct osr_diag *diag);
-/*
- * The digits in those bytes, in place. False: they are no such bytes, or a number is out of range.
- */
+/* The digits in such bytes, in place. False: the bytes are not digits of osr_pgft_remember(). */
 bool osr_pgft_memory_read(const struct osr_notes *notes, struct osr_pgft_memory *memory);
 
 /*

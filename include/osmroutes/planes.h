@@ -4,26 +4,26 @@
  *
  * Engines and repairs route one LID a port, the first: plane 0. Planes 1 and up are made of plane 0:
  * by a renaming, or with routes that are as long. After a full route the first LIDs have the tables
- * of LMC 0, row for row. After a repair they have as good ones: a repair that has to balance sends
- * few blocks of 64 LIDs, and which LIDs share a block depends on the LMC; where planes are in reverse
- * it keeps clear of their turns, too.
+ * of LMC 0, row for row. After a repair they have tables as good, but perhaps other ones. A repair
+ * that has to balance sends few blocks of 64 LIDs, and the LMC decides which LIDs share a block. A
+ * repair also keeps clear of the turns of reverse planes.
  *
  * A *tree* is the row of a LID in struct osr_routing: the entries of all switches, and the SLs on
  * the way. Plane k gives a port the tree of
  *	repeat		its own first LID
- *	mates		the first LID of another end port of the same switch: only the last hop differs
- *	exchange	its own first LID, after switches above the leaves of a tree have changed places
+ *	mates		the first LID of another end port of the same switch: the last hop differs
+ *	exchange	its own first LID, after switches above the leaves have changed places
  *	reverse		its own first LID, with the dimensions of a product in the reverse order
- *	ways		no first LID: routes as long as to its own one, that share little with those
- *			to other LIDs of the port
+ *	ways		no first LID: routes as long as to its own first LID, which share few channels
+ *			with the routes to other LIDs of the port
  * The first two copy rows of plane 0. In a plane of mates the end ports of a switch are permuted,
- * so the trees to this switch are the same as a set: each channel carries what it carries in plane
- * 0, no turn is new, and routes, lanes, replies and any SL are those of plane 0. The others make
- * rows of their own; reverse takes a second or third lane. docs/theory.md has the proofs.
+ * so the set of trees to this switch is the same. Each channel then carries as many routes as in
+ * plane 0, no turn is new, and all claims of plane 0 hold. The others make rows of their own;
+ * reverse takes a second or third lane. docs/theory.md has the proofs.
  *
- * What has to live on between sweeps is which LID has whose tree (`tree_of`): repairs mend plane 0
- * alone, and carry this into the fabric of today. A tree whose first LID is not there any more
- * stays with the LIDs that have it, as their own row.
+ * Between sweeps tables keep in `tree_of` whose tree each LID has. Repairs change plane 0 alone,
+ * and carry tree_of into the current fabric. If the first LID of a tree is gone, the other LIDs
+ * with this tree keep it as their own row.
  */
 #ifndef OSMROUTES_PLANES_H
 #define OSMROUTES_PLANES_H
@@ -80,7 +80,7 @@ uint32_t osr_planes_count(const struct osr_fabric *fabric);
 /*
  * The same fabric with the first LID of each port alone, which engines and repairs route.
  * Terminals, switches and channels keep their numbers; the dest of a LID is first->lid_dest[LID].
- * New arrays lie in `arena`, the others are those of `fabric`. O(terminals + LIDs).
+ * New arrays lie in `arena`; other arrays are shared with `fabric`. O(terminals + LIDs).
  */
 enum osr_status osr_planes_first_fabric(const struct osr_fabric *fabric, struct osr_arena *arena,
 					struct osr_fabric *first, struct osr_diag *diag);
@@ -97,13 +97,14 @@ enum osr_status osr_planes_repeat(const struct osr_fabric *fabric, struct osr_ar
 				  struct osr_planes *planes, struct osr_diag *diag);
 
 /*
- * Every plane beyond the first of *planes, which osr_planes_repeat() made, is one of mates. The CAs
- * and routers of a switch that have as many LIDs are put into blocks of powers of two, up to the
- * number of their LIDs, and plane k of the i-th of a block of n is the tree of its (i xor (k mod
- * n))-th. With xor planes 0 and 1 are those of LMC 1 whatever the LMC. Blocks are chosen so that
- * channels which stand for one another are the same for all (mates.c). What has no mate repeats, as
- * port 0 of switches does. `routing`: tables of first_fabric. O(LIDs * end ports of a switch *
- * hops), a constant of 16 to 32.
+ * Makes every plane of *planes beyond plane 0 a plane of mates; osr_planes_repeat() comes first.
+ *
+ * The CAs and routers of a switch with the same number of LIDs are put into blocks. The size of a
+ * block is a power of two, up to the number of LIDs. In a block of n, plane k of the i-th end port
+ * is the tree of the (i xor (k mod n))-th. Because of xor, planes 0 and 1 do not depend on the LMC.
+ * Blocks are chosen so that the same channels stand for one another in all of them (mates.c). An
+ * end port without a mate repeats its first LID, as port 0 of switches does. `routing`: tables of
+ * first_fabric. O(LIDs * end ports of a switch * hops), a constant of 16 to 32.
  */
 enum osr_status osr_planes_mates(const struct osr_fabric *fabric,
 				 const struct osr_fabric *first_fabric,
@@ -130,9 +131,9 @@ enum osr_status osr_planes_choose(const struct osr_fabric *fabric, const struct 
 				  struct osr_diag *diag);
 
 /*
- * Rows of their own, carried from an earlier fabric: from switches from where they do not lead to
- * the LID any more, packets go the way of the first LID on one lane; with more lanes the LID
- * repeats its first one. *own: tables of `fabric`. O(LIDs * switches).
+ * Mends rows of their own that were carried from the previous fabric. Where such a row no longer
+ * leads to the LID, packets take the route of the first LID if there is one lane; with more lanes
+ * the LID repeats its first LID. *own: tables of `fabric`. O(LIDs * switches).
  */
 enum osr_status osr_planes_mend(const struct osr_fabric *fabric,
 				const struct osr_fabric *first_fabric,

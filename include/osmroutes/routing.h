@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * routing.h - what an engine produces: forwarding tables, service levels, and the proof.
+ * routing.h - the product of an engine: forwarding tables, service levels, and the proof.
  *
  * Tables are kept destination by destination: entry (dest d, switch s) is at d * n_switches + s.
  * That is how they are computed and checked (one destination is one tree); the adapter transposes
@@ -32,10 +32,9 @@ enum {
 typedef uint8_t osr_sl2vl_t[16];
 
 /*
- * In tables as switches hold them: there is no such row (no such port, or a dump lacks it). Where
- * two generations are looked at, the other one decides. Nobody knows what a switch does by a row
- * that was never programmed: no packet goes on by it, and audit.h names it as a fault if a packet
- * needs it.
+ * In tables as switches hold them: the row is missing (no such port, or a dump lacks it). Of two
+ * generations the other one decides. A row that was never programmed has no known effect: no packet
+ * goes on by it, and audit.h names it as a fault if a packet needs it.
  */
 #define OSR_VL_UNSET 255
 
@@ -55,9 +54,9 @@ struct osr_stable {
 	bool kept;         /* made from the previous result */
 	bool new_baseline; /* the next repair starts from this result, not from its baseline */
 	/*
-	 * The dependencies of old and new entries in every mixture agree with the certificate, so
-	 * that nothing can deadlock while the switches are being programmed; with
-	 * OSR_CLAIM_MULTICAST those of multicast, too.
+	 * The dependencies of old and new entries agree with the certificate in every mixture, with
+	 * OSR_CLAIM_MULTICAST the dependencies of multicast, too. So nothing can deadlock while the
+	 * switches are programmed.
 	 */
 	bool together;
 	enum osr_transition transition;
@@ -83,7 +82,7 @@ struct osr_stable {
 	 */
 	uint64_t n_moved;
 	uint64_t n_sl_changed; /* (switch, LID) pairs with another SL than in the last sweep */
-	uint64_t n_sl_lost;    /* pairs with an earlier SL that is no longer proven */
+	uint64_t n_sl_lost;    /* pairs whose previous SL can no longer be proven */
 	uint32_t drift; /* permille: balance against the baseline's, see osr_repair_options */
 	char why[200];  /* why the previous result was not kept; "" if there was none */
 };
@@ -129,8 +128,8 @@ struct osr_routing {
 	uint8_t *sl;
 
 	/*
-	 * [n_dests * n_switches] SLs that packets of earlier connections may carry besides sl, a
-	 * bit each, safe as well; NULL: none. Only with sl and without sl2vl.
+	 * [n_dests * n_switches] SLs besides sl, a bit each, that packets of older connections may
+	 * carry; they are safe as well. NULL: none. Only with sl and without sl2vl.
 	 */
 	const uint16_t *granted;
 
@@ -138,17 +137,14 @@ struct osr_routing {
 	 * NULL: VL = SL on every port. Otherwise the VL of SL x for packets that came into switch s
 	 * by port i (0 = its own) and leave by port o:
 	 *	sl2vl[sl2vl_row[s] + i * (sw_n_ports[s] + 1) + o][x]
-	 * and ca_sl2vl[x] for what a CA, router or port 0 sends into the fabric.
+	 * and ca_sl2vl[x] for packets that a CA, router or port 0 sends into the fabric.
 	 */
 	osr_sl2vl_t *sl2vl;
 	uint32_t *sl2vl_row; /* [n_switches] */
 	uint8_t ca_sl2vl[16];
 
 	uint8_t n_vls; /* VLs 0 .. n_vls-1 carry routes */
-	/*
-	 * Lanes that the last full route could use: for these tables, or for others that were no
-	 * better. 0: unknown. By osr_sweep().
-	 */
+	/* Lanes that the last full route could use, even if it took fewer; 0: unknown. */
 	uint8_t n_vls_tried;
 	uint8_t n_layers; /* VLs that were needed to be deadlock-free; <= n_vls after balancing */
 	uint8_t n_layers_one_way; /* the same for one-way SLs (stock's promise) */
@@ -170,13 +166,13 @@ struct osr_routing {
 
 	struct osr_stable stable;
 	/*
-	 * [stable.n_withdrawn] entries, as indices of lft, that drop their packets while all others
-	 * are still the old ones: the first of two rounds (transition.h). NULL: there are none.
+	 * [stable.n_withdrawn] entries, as indices of lft, that drop their packets in the first of
+	 * two rounds, while all other entries are still old (transition.h). NULL: one round.
 	 */
 	const uint64_t *withdrawn;
 	/*
-	 * [n_early] switches that have all their new entries in the first round, for no old table
-	 * leads there. NULL: there are none.
+	 * [n_early] switches that get all their new entries in the first round, for no old table
+	 * leads there. NULL: no switch does.
 	 */
 	const uint32_t *early;
 	uint32_t n_early;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
  * span.h - a spanning tree of each component of the switches. All multicast groups are subtrees of
- * it, so the dependencies of all groups together are those of one tree, which has no cycle; and it
- * is the escape of unicast routes that find no other legal way.
+ * it, so the dependencies of all groups are dependencies of one tree, which has no cycle. It is
+ * also the escape of unicast routes that find no other legal path.
  *
  * A span is parent[n_switches]: the channel from each switch to its parent, OSR_NONE at roots.
  */

@@ -40,7 +40,7 @@ enum osr_status osr_fail(struct osr_diag *diag, enum osr_status st, const char *
 	__attribute__((format(printf, 3, 4)));
 
 #ifdef __clang_analyzer__
-/* clang-tidy sees one file at a time, and would not know that what is returned is st. */
+/* clang-tidy sees one file at a time, and would not know that the function returns st. */
 #define osr_fail(diag, st, ...) (osr_fail(diag, st, __VA_ARGS__), (st))
 #endif
 

@@ -7,10 +7,10 @@
  *			OSR_ENGINE_REROUTE and its options say so
  *	route()		else, or where that is not possible: the engine, from nothing
  *	transition	can packets that meet old and new tables mixed deadlock?
- *	check		all claims, with the routes on every channel (check.h); where it refuses a
- *			re-route: route(), and what follows
- *	promises	the VL budget; what the engine's capabilities say of every result
- *	baseline	what the next re-route starts from (osr_result.baseline)
+ *	check		all claims, with the routes on every channel (check.h); if it refuses a
+ *			re-route: route() and the steps after it
+ *	promises	the VL budget, and the engine's capabilities
+ *	baseline	the tables that the next re-route starts from (osr_result.baseline)
  *
  * The plugin, the command, tests and benches all call this function; nothing else calls an engine
  * (but the unit tests of one).
@@ -82,8 +82,8 @@ bool osr_worth_more(const struct osr_worth *later, const struct osr_worth *earli
 
 /*
  * Options that the sweep reads by name, if the engine has them. An engine with OSR_ENGINE_REROUTE
- * has STABLE; without the others there is no cap, no limit of the drift, and no limit of the cost
- * of repairs.
+ * has STABLE. Without MAX_VLS lanes are not capped; without REBALANCE the load of repairs has no
+ * limit, without ANY_SL_COST their length has none.
  */
 #define OSR_SWEEP_MAX_VLS                                                                          \
 	{                                                                                          \

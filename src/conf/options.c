@@ -307,9 +307,9 @@ static void apply_tokens(struct osr_options *options, const char *text)
 
 		snprintf(where, sizeof(where), "event_plugin_options, \"%.250s\"", token);
 		/*
-		 * The string is shared with other plugins, so that words without the prefix are
-		 * theirs; but one that is exactly an option of ours was meant for us, and would be
-		 * ignored without a word.
+		 * The string is shared with other plugins, so words without the prefix are theirs.
+		 * But a word that is exactly an option of ours was meant for us: say so rather than
+		 * ignore it.
 		 */
 		if (strncmp(token, PREFIX, strlen(PREFIX))) {
 			const struct osr_param *table = osr_plugin_params;

@@ -24,8 +24,8 @@ struct osr_options {
 	struct osr_values *engine;    /* one per row of osr_engines[] */
 	char config[OSR_STRING_SIZE]; /* the file, readable or not; "" if none */
 	struct timespec config_time;  /* when it was last changed before that */
-	uint64_t given
-		[OSR_OPTIONS_SECTIONS]; /* rows of the tables that are set, a bit each; first our own */
+	/* rows of the tables that are set, a bit each; first our own */
+	uint64_t given[OSR_OPTIONS_SECTIONS];
 	uint32_t n_twice;
 	/* the first option that is set twice in the file, with its second line */
 	struct osr_diag twice;

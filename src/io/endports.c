@@ -57,7 +57,7 @@ char *osr_word(char **at)
 
 /*
  * Names in a list as Slurm writes it: several brackets are a product. OSR_INVAL without a sentence:
- * it is none.
+ * this is not such a list.
  */
 static enum osr_status expand(struct osr_lines *in, const char *head, const char *rest,
 			      uint32_t slots, osr_host_fn *take, void *ctx)

@@ -3,7 +3,7 @@
  * lines.h - a text file line by line, in constant memory, however large it is.
  *
  *	struct osr_lines in;
- *	osr_lines_open(&in, path, diag);		what fails here is said by the first osr_lines_next()
+ *	osr_lines_open(&in, path, diag);	osr_lines_next() reports a failure
  *	while (!st && osr_lines_next(&in, &text, &st))
  *		... text, NUL-terminated and without its newline, until the next call ...
  *		st = osr_lines_fail(&in, "LID %u has no owner", lid);	"path:17: LID ..."

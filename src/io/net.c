@@ -253,7 +253,7 @@ struct osr_net_counts osr_net_count(const struct osr_net *net)
 	return net_counts;
 }
 
-/* A link runs at what both ends can do; an end with an unknown value, 0, cannot lower it. */
+/* A link runs at the lower value of its ends; an end with an unknown value, 0, cannot lower it. */
 static uint8_t lower_known(uint8_t a, uint8_t b)
 {
 	if (!a || !b)
@@ -350,7 +350,7 @@ static uint32_t lids_of(const struct osr_net *net, const struct osr_net_port *po
 
 /*
  * `next` only grows, as OpenSM's ranges of free LIDs do: LIDs that an aligned range skips stay
- * unused. The gaps matter, since the LIDs must equal those that OpenSM gives.
+ * unused. The gaps matter, since OpenSM must give the same LIDs.
  */
 enum osr_status osr_net_assign_lids(struct osr_net *net, int lmc, struct osr_diag *diag)
 {

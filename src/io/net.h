@@ -106,7 +106,7 @@ void osr_net_free(struct osr_net *net);
 /* Adds a node with n_ports (1..254) ports and returns its index, OSR_NONE on failure. */
 uint32_t osr_net_node(struct osr_net *net, enum osr_net_type type, uint32_t n_ports,
 		      const char *id);
-/* One that is known by its GUID, with the id that ibnetdiscover gives it, and its description. */
+/* The same for a node with a GUID: the id that ibnetdiscover gives it, and its description. */
 uint32_t osr_net_found(struct osr_net *net, enum osr_net_type type, uint32_t n_ports, uint64_t guid,
 		       const char *name, size_t len);
 

@@ -45,8 +45,8 @@ static const struct line {
 	/*
 	 * Of the libraries below it, where standard error went into the file: that it ended, and of
 	 * a port that did not answer, which the file may lack:
-	 *	src/query_smp.c:195; umad (DR path slid 0; dlid 0; 0,1,1,31 Attr 0x11:0) bad status 110;
-	 *	Connection timed out
+	 *	src/query_smp.c:195; umad (DR path slid 0; dlid 0; 0,1,1,31 Attr 0x11:0) bad status
+	 *	110; Connection timed out
 	 *	ibwarn: [4321] _do_madrpc: recv failed: Connection timed out
 	 */
 	{ "", "iberror: ", REFUSED, "the discovery ended with an error here" },

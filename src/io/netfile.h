@@ -54,8 +54,8 @@ enum osr_status osr_netfile_write(const struct osr_net *net, const char *comment
 enum osr_status osr_subnetfile_read(struct osr_lines *in, struct osr_net *net);
 
 /*
- * How that calls nodes, and speeds of one lane; "??" is none. OpenSM 3.3.23 writes "??" from NDR
- * on, ibdiagnet 100 and 200.
+ * Words for nodes and for speeds of one lane in opensm-subnet.lst; "??": not known. OpenSM 3.3.23
+ * writes "??" from NDR on, ibdiagnet 100 and 200.
  */
 extern const char *const osr_subnet_types[OSR_NET_N_TYPES], *const osr_subnet_speeds[OSR_N_SPEEDS];
 

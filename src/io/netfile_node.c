@@ -259,8 +259,8 @@ enum osr_status osr_netfile_header(struct osr_netfile *netfile, enum osr_net_typ
 	own->line = netfile->in->number;
 	/*
 	 * The GUID of the node's own line; or the GUID in its id, if no other node has it
-	 * (osr_netfile_guids()); or the next of ibsim's, from the last line of this type or as net.c
-	 * has counted.
+	 * (osr_netfile_guids()); or the next GUID that ibsim would give, from the last line of this
+	 * type or as net.c has counted.
 	 */
 	if (!netfile->guid_own[type] && osr_netfile_guid_of_id(own->text, &guid)) {
 		net->nodes[node].guid_from = OSR_NET_GUID_OF_ID;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "io/osmdump.h"
 
-#include <osmroutes/invariant.h>
+#include <osmroutes/each.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -225,7 +225,7 @@ static uint32_t dest_of(const struct job *job, uint16_t lid)
 	return lid <= job->fabric->max_lid ? job->fabric->lid_dest[lid] : OSR_NONE;
 }
 
-/* Of the end port of a CA or router: what it sends by. */
+/* The SL2VL table by which the end port of a CA or router sends. */
 static const uint8_t *end_port_sl2vl(const struct job *job, uint32_t port)
 {
 	uint32_t d = dest_of(job, job->net->ports[port].lid);
@@ -369,7 +369,9 @@ static void write_path_sl(const struct job *job, FILE *out)
 
 void osr_osmdump_groups(const struct osr_fabric *fabric, const struct osr_groups *groups, FILE *out)
 {
-	for (uint32_t s = 0; groups && s < fabric->n_switches; s++) {
+	if (!groups)
+		return;
+	OSR_EACH_SWITCH(s, fabric) {
 		fprintf(out, "Switch 0x%016" PRIx64 "\nLID    : Out Port(s)\n", fabric->sw_guid[s]);
 		for (uint32_t g = 0; g < groups->n; g++) {
 			const uint64_t *ports = groups->ports[(size_t)g * fabric->n_switches + s];
@@ -423,7 +425,7 @@ enum osr_status osr_osmdump_write(const struct osr_osmdump *dump, const struct o
 		bool bad;
 
 		snprintf(path, sizeof(path), "%.4000s/%s", dump->dir, files[i].name);
-		/* Nor is that of an earlier dump left. */
+		/* No SLs are known, so the file of a previous dump must not stay either. */
 		if (files[i].content == write_path_sl && gen->sls_unknown) {
 			unlink(path);
 			continue;

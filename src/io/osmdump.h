@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * osmdump.h - a routing in the files OpenSM 3.3.23 writes under `-D 0x43`, for the tools that read
- * those: diff against a running OpenSM, `opensm -R file -U opensm-lfts.dump`, ibdmchk:
+ * osmdump.h - a routing in the files OpenSM 3.3.23 writes under `-D 0x43`, for tools that read such
+ * files: diff against a running OpenSM, `opensm -R file -U opensm-lfts.dump`, ibdmchk:
  *
  *	ibdmchk -s opensm-subnet.lst -f opensm.fdbs -m opensm.mcfdbs \
  *		-d opensm-sl2vl.dump -c opensm-path-sl.dump [-l LMC]
@@ -11,13 +11,13 @@
  *	opensm-sl2vl.dump	SL to VL of every port pair
  *	opensm-subnet.lst	the cables
  *	opensm.mcfdbs		the groups; empty where none is set up, as offline
- *	opensm-path-sl.dump	SL of path records, not OpenSM's: see pathsl.h; or as ibdmchk reads it. None where they
- *				are unknown
+ *	opensm-path-sl.dump	SLs of path records, which OpenSM does not write: see pathsl.h; or
+ *				as ibdmchk reads them. No file if the SLs are unknown
  *
  * The order within the files is OpenSM's on a little-endian machine: GUIDs compared from their last
- * byte. Where the file a fabric came from is silent, the values are those ibsim would show: the subnet
- * manager on the first node, and 4x SDR links if no rate is known. NDR and XDR are written as 100 and 200, where
- * OpenSM 3.3.23 has "??".
+ * byte. Values that the file of a fabric lacks are as ibsim would show them: the subnet manager on
+ * the first node, and 4x SDR links if no rate is known. NDR and XDR are written as 100 and 200,
+ * where OpenSM 3.3.23 has "??".
  */
 #ifndef OSR_IO_OSMDUMP_H
 #define OSR_IO_OSMDUMP_H
@@ -35,9 +35,9 @@ struct osr_osmdump {
 };
 
 /*
- * `fabric` must have been built from `net`, `gen` be tables of it: an engine's (gen->routing
- * alone), or those that were read. Memory: a byte per switch and LID. OSR_INVAL names the file that
- * could not be written.
+ * `fabric` must have been built from `net`. `gen`: tables of it, by an engine (gen->routing alone)
+ * or from files. Memory: a byte per switch and LID. OSR_INVAL names the file that could not be
+ * written.
  */
 enum osr_status osr_osmdump_write(const struct osr_osmdump *dump, const struct osr_net *net,
 				  const struct osr_fabric *fabric, const struct osr_generation *gen,

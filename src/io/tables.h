@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /*
- * tables.h - tables that somebody else wrote, bound to a fabric: what `check` and `diff` judge.
+ * tables.h - tables that somebody else wrote, bound to a fabric: `check` and `diff` judge them.
  *
  *	struct osr_tables t;
  *	st = osr_tables_init(&t, &fabric, &net, &arena, diag);
- *	st = osr_tables_read(&t, osr_lines_open(&in, "opensm-lfts.dump", diag), osr_tables_parse_lfts);
- *	... osr_tables_parse_sl2vl, osr_tables_parse_paths, osr_tables_parse_groups: each may be left
- *	out
+ *	osr_lines_open(&in, "opensm-lfts.dump", diag);
+ *	st = osr_tables_read(&t, &in, osr_tables_parse_lfts);
+ *	... osr_tables_parse_sl2vl, _paths, _groups: each may be left out
  *	struct osr_generation gen = osr_tables_generation(&t);
  *	osr_tables_free(&t);
  *
- * Files, in the forms in which they are met:
- *	LFTs	opensm-lfts.dump; what dump_lfts prints; opensm.fdbs, OpenSM's and ibdm's
+ * Files, in the forms that programs write:
+ *	LFTs	opensm-lfts.dump; the output of dump_lfts; opensm.fdbs of OpenSM and of ibdm
  *	SL2VL	opensm-sl2vl.dump; ibdmchk's "0xGUID in out 0x01 0x23 ..."
  *	paths   opensm-path-sl.dump as pathsl.h writes it; ibdmchk's psl: "0xGUID LID SL", or a head
- *	line of the end port, then "0xLID : SL"
+ *		line of the end port, then "0xLID : SL"
  *	groups	opensm.mcfdbs
  *
- * Files are streamed: memory is that of the tables, a byte for each switch and LID, 16 for each
- * pair of ports, a byte for each LID and end port whose SLs of paths are given (for each switch in
- * the compact form).
+ * Files are streamed. Memory: a byte for each switch and LID, 16 for each pair of ports, a byte for
+ * each LID and end port whose SLs of paths are given (for each switch in the compact form).
  *
- * OSR_INVAL, with file and line, for what cannot be read or contradicts the fabric or itself: a
- * switch, port or port GUID that the fabric does not have or has elsewhere, an entry given twice
- * with different values. Entries for LIDs that nobody has are counted, not refused: switches keep
- * them.
+ * OSR_INVAL, with file and line, for text that cannot be read or that contradicts the fabric or the
+ * file: a switch, port or port GUID that the fabric does not have or has elsewhere, an entry given
+ * twice with different values. Entries for LIDs that nobody has are counted, not refused: switches
+ * keep them.
  */
 #ifndef OSR_IO_TABLES_H
 #define OSR_IO_TABLES_H
@@ -56,8 +55,8 @@ struct osr_tables {
 	struct osr_groups groups; /* of these, by osr_tables_finish() */
 
 	/*
-	 * Of forwarding tables: entries that are kept, and those of LIDs that no port has; no entry
-	 * is UNREACHABLE.
+	 * Of forwarding tables: entries that are kept, and entries of LIDs that no port has.
+	 * UNREACHABLE is not an entry.
 	 */
 	uint64_t n_entries, n_foreign;
 	uint64_t n_foreign_sls; /* SLs of paths to such LIDs */

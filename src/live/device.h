@@ -30,9 +30,9 @@ struct osr_device {
 };
 
 /*
- * The first pair in the order of the GSI's names that is active, else one whose link is up, else
- * one that is not disabled; a port that is named is taken as it is. OSR_INVAL and a sentence if no
- * port will do.
+ * The first active pair, in the order of the GSI's names; else the first pair whose link is up,
+ * else the first that is not disabled. A named port is taken as it is. OSR_INVAL and a sentence if
+ * no port will do.
  */
 enum osr_status osr_device_find(const struct osr_device_want *want, struct osr_device *device,
 				struct osr_diag *diag);

@@ -134,8 +134,8 @@ static void receive(struct osr_mad *mad)
 	uint32_t trid;
 
 	/*
-	 * Nothing at all has arrived for the longest time allowed, not even what the kernel says of
-	 * requests without an answer: all that is under way is lost, and sent again.
+	 * Nothing at all has arrived for the longest time allowed, not even the kernel's reports of
+	 * requests without an answer: all requests under way are lost, and sent again.
 	 */
 	if (agent < 0) {
 		for (unsigned i = 0; i < WINDOW; i++)

@@ -6,8 +6,8 @@
  * is minutes. Here a window of requests is under way, answers arrive in any order and are handed to
  * one function together with the cookie the request was sent with:
  *
- *	st = osr_mad_open(&mad, &(struct osr_mad_client){ &device, IB_SMI_DIRECT_CLASS, 1, on_answer,
- *	ctx }, diag);
+ *	client = (struct osr_mad_client){ &device, IB_SMI_DIRECT_CLASS, 1, on_answer, ctx };
+ *	st = osr_mad_open(&mad, &client, diag);
  *	osr_mad_smp(mad, &path, IB_ATTR_NODE_INFO, 0, cookie);	(as often as needed)
  *	osr_mad_drain(mad);					(all answered or given up)
  *	osr_mad_close(mad);

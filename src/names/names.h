@@ -4,9 +4,10 @@
  * and the control socket.
  *
  *	node-017		the node description, or the id in the file
- *	0x0002c90300a1b2c3	GUID of the node or port; also without 0x and zeros, or as S-0002c90300a1b2c3
+ *	0x0002c90300a1b2c3	GUID of the node or port; also without 0x and zeros, or as
+ *				S-0002c90300a1b2c3
  *	lid:17			any LID of the node
- *	node-017		the first word of "node-017 mlx5_0", or all of it before the first dot
+ *	node-017		first word of "node-017 mlx5_0", or its part before the first dot
  *	core-07			words within the description: "MF0;core-07:MQM9700/U1"
  *
  * The first of these forms that fits some nodes decides. Each may be followed by :PORT.

@@ -26,7 +26,7 @@
  *
  *	osr_survey_init(&s, &in, &arena, diag);
  *	osr_worker_init(&w[i], &s, &arena_of_i, diag);			for each worker
- *	while (osr_survey_take(&s, &w[i]))				one worker at a time: lock it
+ *	while (osr_survey_take(&s, &w[i]))			one worker at a time: lock it
  *		st = osr_worker_run(&w[i], diag);			all at once
  *	osr_survey_sum(&s, &sum);
  *
@@ -47,7 +47,8 @@ struct osr_pair {
 };
 
 /*
- * The pairs of phase k are pair[row[k]] .. pair[row[k + 1] - 1], both ends different and below n_ranks.
+ * The pairs of phase k are pair[row[k]] .. pair[row[k + 1] - 1], both ends different and below
+ * n_ranks.
  */
 struct osr_phases {
 	uint32_t n_ranks;

@@ -34,11 +34,11 @@ struct worst {
 	uint64_t *reach;         /* [n_dests * n_words] */
 	/* The matching. A destination of k units is k nodes. */
 	uint32_t n_nodes;
-	uint32_t *row, *at,
-		*place; /* [n_units] of a node: row of reach, its leaf or OSR_NONE, its place there */
+	/* [n_units] of a node: row of reach, its leaf or OSR_NONE, its place there */
+	uint32_t *row, *at, *place;
 	uint32_t *held; /* [n_units] by leaf.row + place: the node */
 	uint32_t *used; /* [n_leaves] units of sources that are taken */
-	/* One search: leaves not met yet, by which node a leaf was met, leaves to be looked at. */
+	/* One search: leaves not met yet, by which node a leaf was met, leaves to be visited. */
 	uint64_t *open;
 	uint32_t *met_by, *queue;
 };

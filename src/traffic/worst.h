@@ -8,10 +8,10 @@
  * 1 or 0, so it is the largest matching among the pairs whose route crosses the channel; the worst
  * of all channels is the worst of the routing.
  *
- * End ports of CAs and routers send and receive, to base LIDs, each as fast as its cable. Where the
- * cables of end ports differ, one with units[t] > 1 counts as that many with the same table entries;
- * its traffic may be divided. That is the worst of all traffic in which no end port sends or
- * receives more than it can. Routes that do not arrive load nothing.
+ * End ports of CAs and routers send and receive, to base LIDs, each as fast as its cable. If their
+ * cables differ, an end port with units[t] > 1 counts as units[t] end ports with the same table
+ * entries, so its traffic may be divided. This is the worst of all traffic in which no end port
+ * sends or receives more than it can. Routes that do not arrive load nothing.
  *
  * All end ports of a switch share their routes, so sources are matched switch by switch: O(E) for
  * each augmenting path of a channel with E pairs of switch and destination, 64 of them at a time. A

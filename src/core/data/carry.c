@@ -16,8 +16,8 @@ uint8_t osr_carry_port(const struct osr_fabric_map *map, uint32_t s, uint8_t por
 #define N_ENTRIES 256 /* values of an LFT entry */
 
 /*
- * left[N_ENTRIES]: what each entry of switch s becomes. Does some entry become another one, as on a
- * switch that has lost a cable?
+ * Fills left[N_ENTRIES] with the carried value of each entry of switch s. Does some entry change,
+ * as on a switch that has lost a cable?
  */
 static bool carry_entries(const struct osr_fabric_map *map, uint32_t s, uint8_t *left)
 {
@@ -227,7 +227,7 @@ enum osr_status osr_carry(const struct osr_fabric *from, const struct osr_routin
 	now->stable = (struct osr_stable){ .kept = false };
 	now->any_sl = (struct osr_any_sl_cost){ .known = false };
 	now->ms_spf = now->ms_layers = 0;
-	/* An engine gets its notes back in the next sweep, also after tables that it did not make. */
+	/* An engine gets its notes back in the next sweep, even after tables of another engine. */
 	notes = osr_alloc(arena, was->notes.size, 1);
 	if (notes && was->notes.size)
 		memcpy(notes, was->notes.data, was->notes.size);

@@ -492,7 +492,7 @@ static enum osr_status tell_names_apart(struct build *build)
 	return OSR_OK;
 }
 
-/* What fabric.h promises of every fabric. */
+/* The promises of fabric.h. */
 static void fabric_check(const struct osr_fabric *fabric)
 {
 	OSR_EACH_SWITCH(s, fabric) {

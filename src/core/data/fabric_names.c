@@ -9,7 +9,7 @@
 
 #include <xxhash.h>
 
-/* Bytes of the UTF-8 character that begins at `at`; 0 if there is none or it is a control one. */
+/* Bytes of the UTF-8 character at `at`; 0: not UTF-8, or a control character. */
 static unsigned printable(const unsigned char *at)
 {
 	unsigned n = 4;

@@ -240,7 +240,7 @@ enum osr_status osr_split_measure(const struct osr_fabric *fabric,
 		for (unsigned way = 0; way < N_WAYS; way++)
 			splitter.sum[way] = splitter.sum[FIRST];
 	}
-	/* The parts of a flow that do not wait for each other have at least what the slowest has. */
+	/* Parts that do not wait for each other have at least the share of the slowest. */
 	osr_invariant(splitter.n_ways < N_WAYS || splitter.n_lids == 1 ||
 		      splitter.sum[ALL] * splitter.n_lids <= splitter.sum_free);
 	for (unsigned way = 0; way < N_WAYS; way++)

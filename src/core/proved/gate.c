@@ -302,9 +302,9 @@ static void gate_compare_ports(const struct gate *gate, const struct tab *now,
 }
 
 /*
- * What is known about this order, and how the lanes differ. Of one generation: `result`, which was
- * confirmed, with the arrays laid out the same way. Of a mixture: gate->then, whose lanes are those
- * of gen[0]. gate->then becomes NULL where it does not help.
+ * Sets gate->then and the ports that differ from it. Of one generation it is `result`, if it was
+ * confirmed and has the same layout. Of a mixture it is given, with the lanes of gen[0]. It becomes
+ * NULL where it does not help.
  */
 static enum osr_status gate_remember(struct gate *gate, const struct osr_result *result,
 				     struct osr_arena *scratch, struct osr_diag *diag)

@@ -2,18 +2,17 @@
 /*
  * gate.h - the last gate before tables are sent: a checker of certificates whose source is proved.
  *
- * proved.mlw states what is promised and proves that the program at its end keeps it; gate_proved.h
- * is that program in C, as Why3 extracts it. gate.c lays the fabric, the tables and the certificate
- * out in its arrays and calls it for every destination. docs/proof.md says what is proved, and what
- * is trusted.
+ * proved.mlw states the promises and proves that the program at its end keeps them; gate_proved.h
+ * is this program in C, as Why3 extracts it. gate_question.c and gate_certificate.c lay the fabric,
+ * the tables and the certificate out in its arrays, and gate.c calls it for every destination.
+ * docs/proof.md lists the goals, and the parts that are trusted.
  *
  * It shares no code with the checker (check.h) and is asked after it: both must say yes. From the
  * tables it confirms
  *   - that entries lead every packet home, and none to another part of the fabric;
  *   - with OSR_CLAIM_DEADLOCK_FREE: that every pair has a level, no packet is dropped for its lane,
- *   and no chain of
- *     waits closes, whatever is claimed: levels of the tables and of earlier ones (granted),
- *     replies, any level, multicast.
+ *     and no chain of waits closes, for every kind of packet that is claimed: on levels of the
+ *     tables, on granted levels, on any level, replies, multicast.
  * It does not ask whether routes are minimal, nor whether the multicast tree reaches every member.
  *
  * Time O(dests * switches * levels in use), divided among the threads of `scratch`; memory
@@ -42,14 +41,17 @@ enum osr_status osr_gate_again(const struct osr_fabric *fabric, const struct osr
 			       uint32_t *n_judged, struct osr_diag *diag);
 
 /*
- * While switches are programmed: every entry is one of `routing` or of `old`, on the same fabric,
- * for each packet and at each switch anew. No chain of waits closes in any mixture, with the
- * levels, replies and multicast of both, by the order routing->rank; so no packet goes in circles
- * either. An entry may drop. routing->claims are those that are meant. certified: tables with the
- * order and the SL2VL tables of `routing`, which osr_gate() is asked about by themselves: LIDs with
- * their entries in both need no look if the old lanes are these, too; or NULL. SL2VL tables may
- * differ; what VL = SL drops, because the cable has no such lane, counts as going on by the other
- * tables. *n_judged: LIDs that were; may be NULL.
+ * While switches are programmed: every packet meets, at every switch again, an entry of `routing`
+ * or one of `old`, on the same fabric. Confirms that no chain of waits closes in any mixture, with
+ * the levels, replies and multicast of both, by the order routing->rank; so no packet goes in
+ * circles either. An entry may drop. The claims are routing->claims.
+ *
+ * SL2VL tables may differ. A packet that VL = SL drops, because the cable has no such lane, counts
+ * as going on by the other tables.
+ *
+ * certified: NULL, or tables with the order and the SL2VL tables of `routing` that osr_gate()
+ * judges by themselves. A LID that has their entries in both generations is not judged again if the
+ * old lanes are equal, too. *n_judged: LIDs that were judged; may be NULL.
  */
 enum osr_status osr_gate_mixed(const struct osr_fabric *fabric, const struct osr_routing *routing,
 			       const struct osr_routing *old, const struct osr_routing *certified,

@@ -50,7 +50,7 @@ struct gate {
 	bool all_send;     /* every switch has hosts */
 	/* [n_q] the lowest SL of each level */
 	uint8_t level_of[GATE_SLS];
-	/* VL = SL on a cable with so many VLs; OSR_VL_UNSET where the cable lacks the VL */
+	/* by the VLs of a cable: VL = SL; OSR_VL_UNSET where the cable lacks the VL */
 	uint8_t flat[OSR_MAX_VLS + 1][GATE_SLS];
 	uint16_t *one, *every; /* [n_sw] sets of levels: level 0, and all */
 	struct share *share;   /* one a thread */
@@ -108,8 +108,8 @@ static inline bool gate_meets(const struct gate *gate, uint32_t d, uint32_t s)
 /* ---- the question ---------------------------------------------------------------------------- */
 
 /*
- * Are these tables of this fabric, with all that the claims speak of? Multicast of a mixture is on
- * one lane, or on any.
+ * Are these tables of this fabric, with every array that the claims need? Multicast of a mixture
+ * is on one lane, or on any.
  */
 bool osr_gate_fits(const struct gate *gate, const struct osr_routing *routing);
 

@@ -42,9 +42,9 @@ static bool sweep_is_stable(const struct osr_job *job)
 
 /*
  * Incrementally. OSR_NOT_APPLICABLE, with the reason in `why`: the engine must route from nothing.
- * Repairs may make as many routes longer, beyond those of the last full route, as lanes with any
- * SL safe may when they are chosen (any_sl_cost). On one lane there is no limit: longer routes are
- * better than the transition to a full route on other lanes, which can deadlock.
+ * Beyond the longer routes of the last full route, repairs may make as many routes longer as
+ * any_sl_cost allows. On one lane there is no limit: longer routes are better than the transition
+ * to a full route on other lanes, which can deadlock.
  */
 static enum osr_status sweep_reroute(const struct osr_job *job, bool spare, struct osr_diag *why)
 {
@@ -208,9 +208,9 @@ static void sweep_more_lanes(const struct osr_job *job, struct osr_diag *why)
 }
 
 /*
- * The best offer; SWEEP_OFFERS: there is none. Offers that are safe with any SL come first, unless
- * the options refuse that. Of these the first one wins whose busiest channel carries no more than
- * `percent` of the least. Below 100 percent that may be none of them; then the full route wins.
+ * The best offer; SWEEP_OFFERS: no offer. Offers that are safe with any SL come first, unless the
+ * options refuse that. Of these the first wins whose busiest channel carries at most `percent` of
+ * the least. Below 100 percent no offer may do so; then the full route wins.
  */
 static uint32_t sweep_choose(const struct osr_job *job, const struct sweep_offer *offer,
 			     uint64_t percent)
@@ -236,8 +236,8 @@ static uint32_t sweep_choose(const struct osr_job *job, const struct sweep_offer
 
 /*
  * A re-route with few changes. If it fails, or may load the busiest channel with more than
- * `rebalance` allows: a re-route on lanes that no table uses yet; if that fails as well, the best of
- * these two and a full route. OSR_NOT_APPLICABLE: no tables.
+ * `rebalance` allows: a re-route on lanes that no table uses yet; if that fails as well, the best
+ * of these two and a full route. OSR_NOT_APPLICABLE: no tables.
  */
 static enum osr_status sweep_offers(const struct osr_job *job, struct osr_diag *why)
 {

@@ -9,7 +9,7 @@
 
 #include <osmroutes/set.h>
 
-/* Entries withdrawn besides those of earlier attempts. */
+/* Each attempt withdraws more entries than the attempt before it. */
 enum attempt { WITHDRAW_CYCLES, WITHDRAW_CUT, WITHDRAW_ALL, N_ATTEMPTS };
 
 /*

@@ -19,25 +19,25 @@
  * are followed in every mixture (union.h), with the SLs of both and those granted earlier, replies,
  * and multicast where both claim it; the answer is stable.transition.
  *
- * What switches hold. Of switches and LIDs of the last sweep: its tables. Of a switch that was left
- * out until now (drained, held down) and of a LID that was in no table: what the switch has
- * confirmed (job->held). What is left out now still stands and keeps its tables: packets are
- * followed on the fabric of all that stands.
+ * Old tables. Switches and LIDs of the previous sweep have its tables. A switch that was left out
+ * until now (drained, held down), and a LID that was in no table, have the entries that the switch
+ * has confirmed (job->held). A switch that is left out now still stands and keeps its tables:
+ * packets are followed on the whole standing fabric.
  *
- * If the mixture of a full route has a loop, and the spanning orders of multicast make a ring, it
- * is tried with the old order, as far as its cables are there. If that is free of loops it is taken
- * into the routing, with the union's order as certificate: one for the old tables, the new ones and
- * all mixtures.
+ * If the mixture of a full route has a loop, and the spanning trees of multicast make a ring, the
+ * old tree is tried, as far as its cables are there. If its mixture is free of loops, the routing
+ * takes the old tree, and the union's order as the certificate of the old tables, the new tables
+ * and all mixtures.
  *
- * Else: can the new tables go out in two rounds, so that every mixture of old tables and those of
- * the first round, and of these and the new ones, is free of forwarding loops and of credit loops?
- * In the first round a switch that was left out until now gets its new entries, for no old table
- * leads there; entries of others are withdrawn (OSR_NO_PATH) or stay as they are. If all entries
- * that change are withdrawn first, a mixture of the first round has only entries of the old tables,
- * one of the second only entries of the new ones, and neither has a loop: drop beats loop. Most
- * faults need far less, and it is tried in this order, each LID by itself:
- *	entries on a cycle of old and new entries whose old route is cut: they lead to no host anyway;
- *	the others on such a cycle;
+ * Else: can the new tables go out in two rounds? Then every mixture of the old tables and the first
+ * round, and of the first round and the new tables, is free of forwarding loops and of credit
+ * loops. In the first round a switch that was left out until now gets its new entries, for no old
+ * table leads there. Entries of other switches are withdrawn (OSR_NO_PATH) or stay. If all entries
+ * that change are withdrawn, a mixture in the first round has old entries alone, and a mixture in
+ * the second new entries alone, so neither has a loop: drop beats loop. Most faults need far fewer
+ * withdrawn entries. Tried in this order, each LID by itself:
+ *	entries on a cycle of old and new entries whose old route is cut, which lead to no host;
+ *	the other entries on such a cycle;
  * and if a credit loop over several LIDs is left,
  *	all entries whose old route is cut;
  *	all entries that change.
@@ -51,8 +51,8 @@
  * packet goes in circles.
  *
  * Time: where one graph holds for all SLs, mostly a few operations for every entry of the LIDs that
- * change (osr_gate_mixed()); else that of osr_union_loop() for two generations, up to eight times,
- * and as often for unicast alone; not asked beyond OSR_TRANSITION_ENTRIES entries.
+ * change (osr_gate_mixed()); else up to eight runs of osr_union_loop() for two generations, and as
+ * many for unicast alone. Not asked beyond OSR_TRANSITION_ENTRIES entries.
  */
 #define OSR_TRANSITION_ENTRIES UINT64_C(100000000)
 

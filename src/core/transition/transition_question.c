@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Which tables switches hold, and which they get: both on the fabric of all that stands. */
+/* The tables that switches hold, and the tables that they get, on the whole standing fabric. */
 #include "core/transition/transition_private.h"
 
 #include "core/repair/repair.h"

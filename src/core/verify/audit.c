@@ -98,7 +98,7 @@ static bool delivers(const struct auditor *auditor, uint32_t s)
 			       ->term_port[auditor->follow.fabric->dest_term[auditor->dest]];
 }
 
-/* Routes of hosts to the current LID, that of another host: loads, lengths, shortest lengths. */
+/* Routes of hosts to the current LID, of another host: loads, lengths, shortest lengths. */
 static void audit_host_routes(struct auditor *auditor)
 {
 	const struct osr_fabric *fabric = auditor->follow.fabric;

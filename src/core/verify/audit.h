@@ -23,7 +23,7 @@
 
 enum osr_fault_kind {
 	OSR_FAULT_HOLE,       /* a switch has no entry for a LID that it could reach */
-	OSR_FAULT_DEAD_END,   /* the entry leads out of a port behind which there is no switch */
+	OSR_FAULT_DEAD_END,   /* the entry leads out of a port without a switch behind it */
 	OSR_FAULT_WRONG_PORT, /* the LID's own switch sends it out of another port than the LID's */
 	OSR_FAULT_LOOP,       /* the entries of some switches lead around */
 	OSR_FAULT_NO_SL,      /* a host has no SL for a path to another one */

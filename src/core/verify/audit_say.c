@@ -26,13 +26,14 @@ static void say_entry(const struct osr_fabric *fabric, const struct osr_fault *f
 	char a[32], b[32], lid[96], lost[128];
 	const char *sw = osr_switch_name(fabric, fault->sw, a);
 	uint32_t term = fabric->dest_term[fault->dest];
+	const char *harm = "cut off";
 
 	snprintf(lid, sizeof(lid), "LID %u (%.60s)", fabric->dest_lid[fault->dest],
 		 osr_terminal_name(fabric, term, b));
+	if (!fabric->term_weight[term])
+		harm = "cannot reach this switch by its LID; traffic between hosts is not affected";
 	snprintf(lost, sizeof(lost), "%u host%s %s", fault->n_hosts, fault->n_hosts == 1 ? "" : "s",
-		 fabric->term_weight[term] ? "cut off"
-					   : "cannot reach this switch by its LID; traffic between "
-					     "hosts is not affected");
+		 harm);
 	if (fault->kind == OSR_FAULT_HOLE)
 		osr_fail(diag, OSR_OK, "switch %s has no entry for %s: %s", sw, lid, lost);
 	else if (fault->kind == OSR_FAULT_DEAD_END)

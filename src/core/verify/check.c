@@ -341,7 +341,7 @@ void osr_verdict_loads(const struct osr_fabric *fabric, const uint64_t *first,
 		verdict->efi_mean = sum / fabric->n_channels;
 }
 
-/* What holds of the figures of accepted tables. */
+/* Figures of accepted tables agree with each other. */
 static void check_figures(const struct osr_fabric *fabric, const struct osr_verdict *verdict,
 			  uint64_t *const load[2])
 {

@@ -146,7 +146,7 @@ enum osr_status osr_check_mcast(struct checker *checker, struct osr_arena *scrat
 		}
 	}
 	/*
-	 * A switch copies a packet to all links of the span except the one that it came by, and
+	 * A switch copies a packet to all links of the span except the link that it came by, and
 	 * each copy waits for its channel.
 	 */
 	OSR_EVERY_CHANNEL(in, fabric) {

@@ -91,7 +91,7 @@ struct checker {
 	uint32_t *sources; /* [n_switches + 1] end ports that send through the switch */
 	/*
 	 * [n_switches * n_columns] routes from host ports to host LIDs, fewer than LIDs^2.
-	 * load[0]: to first LIDs; load[1]: to the other LIDs of ports, NULL if there are none.
+	 * load[0]: to first LIDs; load[1]: to the other LIDs of ports, NULL if each port has one.
 	 */
 	uint32_t *load[2];
 	struct longer longer; /* NULL if all routes must be shortest */
@@ -112,7 +112,7 @@ struct tree {
 };
 
 /*
- * FAR: the switch is in another component. AWAY: there is no switch. AWAY + 1 = FAR lets
+ * FAR: the switch is in another component. AWAY: no switch at all. AWAY + 1 = FAR lets
  * find_hops() accept an entry without a cable on a switch of another component.
  */
 #define FAR 0xffff
@@ -188,7 +188,7 @@ bool osr_check_follow(struct checker *checker, const struct tree *tree);
  * port 0 leave the switch on no VL.
  */
 uint32_t osr_check_key(const struct checker *checker, uint32_t s, unsigned out, unsigned vl);
-/* SLs that packets to the root may be on where they leave switch s, by what the routing claims. */
+/* SLs, by the claims, that packets to the root may have when they leave switch s. */
 uint16_t osr_check_sls(const struct checker *checker, const struct tree *tree, uint32_t s);
 
 /* check_mcast.c. */

@@ -132,10 +132,7 @@ static bool order_tree(struct checker *checker, struct tree *tree)
 
 /* --- tree by tree ---------------------------------------------------------------------------- */
 
-/*
- * LIDs of a switch to which all routes are shortest: the LIDs of port 0, those of hosts, and the
- * first LIDs of host ports.
- */
+/* LIDs of a switch to which all routes are shortest: of port 0, of hosts, first LIDs of hosts. */
 struct shortest {
 	uint64_t n_ports, n_hosts, n_first;
 };

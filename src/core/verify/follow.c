@@ -116,8 +116,8 @@ enum osr_status osr_union_carry(const struct osr_fabric *from, const struct osr_
 				struct osr_carried *to, struct osr_diag *diag)
 {
 	const struct osr_fabric_map *map = &to->tables.map;
-	size_t n = fabric->n_switches, n_rows = old->paths ? old->paths->n_rows : 0,
-	       n_groups = old->groups ? old->groups->n : 0;
+	size_t n = fabric->n_switches, n_rows = old->paths ? old->paths->n_rows : 0;
+	size_t n_groups = old->groups ? old->groups->n : 0;
 	uint32_t *row = osr_alloc(result, fabric->n_terminals, sizeof(*row));
 	uint8_t *sl = osr_alloc(result, n_rows * fabric->n_dests, 1);
 	uint64_t(*ports)[4] = osr_calloc(result, n_groups * n, sizeof(*ports));
@@ -125,9 +125,11 @@ enum osr_status osr_union_carry(const struct osr_fabric *from, const struct osr_
 		osr_carry(from, old->routing, fabric, result, result, &to->tables, diag);
 
 	to->gen = (struct osr_generation){ .routing = &to->tables.routing,
-					   .paths = old->paths ? &to->paths : NULL,
-					   .groups = old->groups ? &to->groups : NULL,
 					   .sls_unknown = old->sls_unknown };
+	if (old->paths)
+		to->gen.paths = &to->paths;
+	if (old->groups)
+		to->gen.groups = &to->groups;
 	if (st)
 		return st;
 	if (osr_arena_failed(result, diag))

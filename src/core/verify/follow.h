@@ -67,8 +67,7 @@ static inline uint16_t osr_sls(const struct osr_follow *follow, uint32_t g, uint
 
 /*
  * SLs of a row's requests to LID d, on which the replies travel. Without a path there is no
- * request. But one of two generations may have lost its path, and earlier requests are still
- * answered.
+ * request. But one of two generations may have lost its path while requests are still answered.
  */
 static inline uint16_t osr_request_sls(const struct osr_follow *follow, uint32_t g, uint32_t row,
 				       uint32_t d)

@@ -70,7 +70,7 @@ struct osr_loop_step {
 	uint16_t lid; /* of its receiver; an MLID for multicast, 0 for the span */
 };
 
-/* A cycle; the last step waits for the first. n = 0: there is no cycle. */
+/* A cycle; the last step waits for the first. n = 0: no cycle. */
 struct osr_loop {
 	uint32_t n;
 	const struct osr_loop_step *step; /* [n] */

@@ -30,11 +30,13 @@ static void copy_on(struct run *run, const uint32_t at[2], uint32_t c, unsigned 
 	OSR_EACH_CHANNEL(on, fabric, next) {
 		unsigned port = fabric->chan_port[on];
 
-		if (port != in && sends_to(run, at, next, port))
+		if (port == in || !sends_to(run, at, next, port))
+			continue;
+		if (!sls)
+			osr_union_take_turn(run, c, from, on, from, 0xffff);
+		else
 			osr_union_take_turn(run, c, from, on,
-					    sls ? vl_bits(run, next, in, port, osr_lowest_bit(sls))
-						: from,
-					    sls ? sls : 0xffff);
+					    vl_bits(run, next, in, port, osr_lowest_bit(sls)), sls);
 	}
 }
 

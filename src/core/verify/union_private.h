@@ -42,7 +42,7 @@ struct run {
 	struct osr_follow follow;
 	struct sender *sender[2]; /* [n_senders] where senders have rows */
 	uint32_t n_senders[2];
-	uint16_t *replies[2]; /* [rows * n_switches] SLs of what a row asks of a switch, or NULL */
+	uint16_t *replies[2]; /* [rows * n_switches] SLs of a row's requests to a switch, or NULL */
 	uint16_t *inject;     /* [n_switches] SLs that enter for the current LID */
 
 	struct osr_groups groups[2]; /* of the generation, or its spanning order with MLID 0 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* SL2VL tables, the turns that packets take by them, and a loop of turns or an order of channels. */
+/* SL2VL tables, the turns of packets by them, and a loop of turns or an order of channels. */
 #include "union_private.h"
 
 #include <string.h>
@@ -136,8 +136,8 @@ static uint32_t next_vertex(const struct run *run, uint32_t vertex, uint32_t *po
 }
 
 /*
- * Allocates and fills run->found.step from the cycle of run->found.n vertices. Packets are not known yet:
- * OSR_NO_SL.
+ * Allocates and fills run->found.step from the cycle of run->found.n vertices. Packets are not
+ * known yet: OSR_NO_SL.
  */
 static void keep_loop(struct run *run, const uint32_t *vertex)
 {

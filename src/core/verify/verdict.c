@@ -106,18 +106,18 @@ static void ask_audit(struct verifier *verifier)
 	};
 	const struct osr_inquiry *ask = verifier->ask;
 	struct osr_audit *audit = &verifier->found->audit;
-	uint32_t at = 0;
+	uint32_t at = 0, modes = ask->scope | OSR_CLAIM_REVERSIBLE;
 
 	if (ask->checked)
 		take_figures(ask->fabric, ask->checked, audit);
 	if (!(verifier->open & (BIT(REACH) | BIT(NO_LOOPS) | BIT(LANES) | BIT(GROUPS))))
 		return;
+	if (!(verifier->open & BIT(LANES)))
+		modes |= OSR_ONLY_ROUTES;
 	/* One of each kind, for the sentence. */
-	verifier->st = osr_audit(ask->fabric, ask->gen,
-				 ask->scope | OSR_CLAIM_REVERSIBLE |
-					 (verifier->open & BIT(LANES) ? 0 : OSR_ONLY_ROUTES),
-				 ask->max_listed ? ask->max_listed : 1, verifier->scratch,
-				 verifier->result, audit, verifier->diag);
+	verifier->st =
+		osr_audit(ask->fabric, ask->gen, modes, ask->max_listed ? ask->max_listed : 1,
+			  verifier->scratch, verifier->result, audit, verifier->diag);
 	if (verifier->st)
 		return;
 	for (unsigned kind = 0; kind < OSR_N_FAULTS; kind++) {

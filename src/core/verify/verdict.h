@@ -62,8 +62,8 @@ struct osr_answered {
 
 struct osr_findings {
 	struct osr_answered on[OSR_N_QUESTIONS];
-	uint32_t
-		applies; /* questions that concern these tables: of multicast only if there is some */
+	/* questions that concern these tables: about multicast only if there is multicast */
+	uint32_t applies;
 	struct osr_audit audit;
 };
 
