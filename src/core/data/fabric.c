@@ -140,6 +140,7 @@ enum osr_status osr_fabric_copy(const struct osr_fabric *from, struct osr_arena 
 	list_arrays(from, list);
 	for (unsigned i = 0; i < N_ARRAYS; i++)
 		memcpy(array_of(to, &list[i]), array_of(from, &list[i]), list[i].n * list[i].size);
+	osr_invariant(osr_fabric_equal(from, to));
 	return OSR_OK;
 }
 
@@ -155,6 +156,7 @@ uint32_t osr_fabric_switch_by_guid(const struct osr_fabric *fabric, uint64_t gui
 		else
 			hi = mid;
 	}
+	osr_invariant(!lo || fabric->sw_guid[lo - 1] < guid);
 	return lo < fabric->n_switches && fabric->sw_guid[lo] == guid ? lo : OSR_NONE;
 }
 
@@ -164,8 +166,10 @@ void osr_count_hosts(const struct osr_end *end, uint32_t n, uint32_t *n_hosts, u
 	bool own_port;
 
 	memset(n_hosts, 0, n_switches * sizeof(*n_hosts));
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		osr_invariant(end[i].sw < n_switches);
 		n_hosts[end[i].sw]++;
+	}
 	/*
 	 * The CA that manages a switch is on its last port. If there are such CAs, most switches
 	 * have one, and of the switches with no other end more have one than have none.

@@ -57,6 +57,7 @@ static void *vec_grow(struct osr_builder *builder, struct vec *vec, size_t n)
 		vec->cap = cap;
 	}
 	vec->n += n;
+	osr_invariant(vec->n <= vec->cap);
 	return (char *)vec->data + (vec->n - n) * vec->size;
 }
 
@@ -217,6 +218,8 @@ static enum osr_status sort_switches(struct build *build)
 		build->index[rec[s].handle] = s;
 		at += rec[s].in.n_ports + 1u;
 	}
+	for (uint32_t handle = 0; handle < n; handle++)
+		osr_invariant(rec[build->index[handle]].handle == handle);
 	build->fabric->n_switches = n;
 	build->fabric->n_ports = at;
 	return OSR_OK;
@@ -295,6 +298,9 @@ static enum osr_status claim_ports(struct build *build)
 		use->terminal = t;
 		build->fabric->n_terminals++;
 	}
+	/* No port is used twice. */
+	osr_invariant(build->fabric->n_channels + build->fabric->n_terminals <=
+		      build->fabric->n_ports);
 	return OSR_OK;
 }
 
@@ -437,6 +443,7 @@ static void find_components(struct build *build)
 	OSR_EACH_SWITCH(s, fabric) {
 		uint32_t lowest = osr_set_of(set, s);
 
+		osr_invariant(lowest <= s);
 		component[s] = lowest == s ? fabric->n_components++ : component[lowest];
 	}
 }

@@ -46,6 +46,7 @@ bool osr_names_repeated(const char *names, const uint32_t *text, uint32_t n, boo
 
 	while (room < 2 * (uint64_t)n)
 		room *= 2;
+	osr_invariant(room >= 2 * (uint64_t)n && (room & (room - 1)) == 0);
 	/* An open hash table: the number of the first occurrence of each text, plus 1. */
 	first = calloc(room, sizeof(*first));
 	if (!first)

@@ -147,6 +147,7 @@ static uint64_t changed_in_row(const struct osr_fabric *fabric, const uint8_t *r
 			entry = was[o];
 		changed += row[s] != entry;
 	}
+	osr_invariant(changed <= fabric->n_switches);
 	return changed;
 }
 

@@ -395,6 +395,7 @@ static enum osr_status product_verify(struct finder *finder, uint32_t root)
 			at[k] = here;
 		}
 	}
+	osr_invariant(product->n_placed <= product->n_places && product->n_dead_links <= n_links);
 	if (4 * (product->n_places - product->n_placed) > product->n_places ||
 	    4 * product->n_dead_links > n_links)
 		return product_refuse(finder, "too much of it is missing, if it is one");

@@ -508,6 +508,7 @@ enum osr_status osr_sweep_check(const struct osr_job *job, struct osr_result *re
 	if (!osr_check_stands(checked, &result->routing, result->digest))
 		st = osr_check_keep(fabric, &result->routing, job->arena, job->scratch, checked,
 				    job->diag);
+	osr_invariant(st || checked->verdict.proven == result->routing.claims);
 	sweep->verdict = checked->verdict;
 	proven = sweep->verdict.proven;
 	result->load = checked->load;

@@ -123,6 +123,7 @@ static void ask_audit(struct verifier *verifier)
 	for (unsigned kind = 0; kind < OSR_N_FAULTS; kind++) {
 		struct osr_diag why;
 
+		osr_invariant(audit->n_listed <= OSR_N_FAULTS * (uint64_t)(ask->max_listed + 1));
 		if (!audit->n_faults[kind])
 			continue;
 		while (audit->fault[at].kind != kind)
