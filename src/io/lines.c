@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "io/lines.h"
 
+#include <osmroutes/invariant.h>
+
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
