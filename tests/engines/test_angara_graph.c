@@ -3,7 +3,7 @@
  * The engine angara with paths = graph: routes in the paper's routing graph. The check of its rules
  * (section 2.1 of the paper) is here once more, forwards and from the definition: the engine's
  * search goes backwards. Loads are compared with the paper's own SSSP, whose routes need not be
- * trees (tests/experiments/srcroutes.h).
+ * trees (tests/lab/experiments/srcroutes.h).
  */
 #include "test.h"
 
