@@ -9,7 +9,7 @@
 
 #include <osmroutes/grid.h>
 
-#include "../experiments/srcroutes.h"
+#include "../lab/experiments/srcroutes.h"
 #include "sweeps.h"
 #include "tori.h"
 
