@@ -2,9 +2,9 @@
 /*
  * planes.h - several LIDs a port (LMC): the LIDs base + k of all ports are plane k.
  *
- * Engines and repairs route one LID a port, the first: plane 0. Planes 1 and up are made of plane 0:
- * by a renaming, or with routes that are as long. After a full route the first LIDs have the tables
- * of LMC 0, row for row. After a repair they have tables as good, but perhaps other ones. A repair
+ * Engines and repairs route one LID a port, the first: plane 0. Planes 1 and up are made of plane
+ * 0: by a renaming, or with routes that are as long. After a full route the first LIDs have the
+ * tables of LMC 0, row for row. After a repair they have tables as good, but perhaps other ones. A repair
  * that has to balance sends few blocks of 64 LIDs, and the LMC decides which LIDs share a block. A
  * repair also keeps clear of the turns of reverse planes.
  *
@@ -14,8 +14,8 @@
  *	mates		the first LID of another end port of the same switch: the last hop differs
  *	exchange	its own first LID, after switches above the leaves have changed places
  *	reverse		its own first LID, with the dimensions of a product in the reverse order
- *	ways		no first LID: routes as long as to its own first LID, which share few channels
- *			with the routes to other LIDs of the port
+ *	ways		no first LID: routes as long as to its own first LID, which share few
+ *			channels with the routes to other LIDs of the port
  * The first two copy rows of plane 0. In a plane of mates the end ports of a switch are permuted,
  * so the set of trees to this switch is the same. Each channel then carries as many routes as in
  * plane 0, no turn is new, and all claims of plane 0 hold. The others make rows of their own;
