@@ -3,34 +3,40 @@
 one host, with one configuration: each has files and a socket of its own, and they are told apart."""
 import json
 import os
+import re
 import subprocess
 import time
 from contextlib import ExitStack
 
-from drain import ask
+from drain import ask, uses
 from judge import expect, generate, judge, scenario
 from keys import Client, pattern, shift
 from metrics import read_prom
 from osmtest import COMMAND, Fabric, Failure, Opensm, held, osmroutes, patience, wait_for
+from restart import kill
+from traps import DONE
 
 
 class Manager:
     """An opensm on a host, with a socket and metrics of its own."""
 
-    def __init__(self, fabric, workdir, name, host, priority, **options):
+    def __init__(self, fabric, workdir, name, host, priority, env=None, conf='', **options):
         self.dir = os.path.join(workdir, name)
         os.makedirs(self.dir, exist_ok=True)
         self.socket = os.path.join(self.dir, 'keys.sock')
         self.opensm = Opensm(fabric, 'dfsssp', plugin=True, name=name + '-sm',
                              options={**options, 'sm_priority': priority, 'sminfo_polling_timeout': 500, 'polling_retry_number': 2,
                                       'sweep_interval': 2, 'qos': 'TRUE'},
-                             plugin_conf='control_socket = %s\nmetrics_dir = %s\n' % (self.socket, self.dir),
-                             env={'SIM_HOST': fabric.node_id(host)})
+                             plugin_conf='control_socket = %s\nmetrics_dir = %s\n%s' % (self.socket, self.dir, conf),
+                             env={'SIM_HOST': fabric.node_id(host), **(env or {})})
 
     def status(self):
         return osmroutes('status', '--socket=' + self.socket)
 
     def is_master(self):
+        """Before its first sweep is over it has no status."""
+        if 'SUBNET UP' not in self.opensm.log:
+            return False
         said = self.status()
         return said['code'] == 0 and said['state'] == 'MASTER'
 
@@ -63,10 +69,10 @@ def is_on_standby(manager, fabric):
     expect(not parts, 'it keeps %s' % parts)
 
 
-def ask_at(manager, *words):
+def ask_at(manager, *words, good=False):
     class Where:
         dir = manager.dir
-    return ask(Where, *words, good=False)
+    return ask(Where, *words, good=good)
 
 
 class Stuck(Failure):
@@ -104,7 +110,7 @@ def handover(workdir):
     with Fabric(net, workdir) as fabric:
         low = Manager(fabric, workdir, 'low', 'h3', 1)
         with low.opensm:
-            wait_for('a master', lambda: 'SUBNET UP' in low.opensm.log and low.is_master(), 60, low.opensm._alive)
+            wait_for('a master', low.is_master, 60, low.opensm._alive)
             high = Manager(fabric, workdir, 'high', 'h0', 14)
             with high.opensm:
                 wait_handover(low)
@@ -132,7 +138,7 @@ def forgets(workdir):
     with Fabric(net, workdir, sim={'OSR_SIM_TABLES': rules}) as fabric:
         low, high = (Manager(fabric, workdir, *who, lmc=1) for who in (('low', 'h3', 1), ('high', 'h0', 14)))
         with low.opensm:
-            wait_for('a master', lambda: 'SUBNET UP' in low.opensm.log and low.is_master(), 60, low.opensm._alive)
+            wait_for('a master', low.is_master, 60, low.opensm._alive)
             with Client(low.socket) as client:
                 app = client.must(op='place', ranks=4, patterns=[pattern(shift(4, 1))])['app']
                 with open(rules, 'w') as file:
@@ -154,6 +160,110 @@ def forgets(workdir):
                 wait_change('the old master', low.is_master, low)
                 low.opensm.wait_quiet()
                 expect(not osmroutes('drain', '--socket=' + low.socket)['parts'], 'the cable is drained after all')
+
+
+def wait_master(manager):
+    """Its first tables, which it makes alone."""
+    wait_for('a master', manager.is_master, 60, manager.opensm._alive)
+    manager.opensm.wait_quiet()
+
+
+def wait_taken_over(manager):
+    wait_change('a new master', manager.is_master, manager)
+    manager.opensm.wait_quiet()
+
+
+def crash(opensm):
+    kill(opensm)
+    opensm.fabric.forget(opensm.process.pid)
+
+
+class Moment:
+    """A sweep of `opensm` waits in its midst while the file is there, and says so: between its two rounds of tables, or where a trap
+    has brought new tables and OpenSM has discovered nothing yet."""
+
+    def __init__(self, workdir, kind):
+        self.kind, self.file = kind, os.path.join(os.path.abspath(workdir), kind)
+        self.plugins = {'rounds': 'osrprobe osmroutes', 'trap': 'osmroutes osrprobe'}[kind]
+        self.env = {{'rounds': 'OSR_CLOCK_HOLD', 'trap': 'OSR_CLOCK_GATE'}[kind]: self.file}
+        self.conf = {'rounds': 'ask_switches = no\n', 'trap': ''}[kind]	# without which a trap brings no tables
+
+    def bring_about(self, opensm, command):
+        open(self.file, 'w').close()
+        opensm.fabric.console(command)
+        wait_for('the midst of a sweep', lambda: self.has_come(opensm), 30, opensm._alive)
+
+    def has_come(self, opensm):
+        with open(os.path.join(opensm.dir, 'output')) as file:
+            held = 'osrprobe: held' in file.read()
+        return held if self.kind == 'rounds' else re.search(DONE, opensm.log)
+
+
+def in_midst(workdir, kind):
+    """A cable dies, and in the midst of the sweep that follows the master crashes. The other one makes whole tables of what it finds.
+    With the cable back its tables are, byte for byte, those that either has made before."""
+    moment = Moment(workdir, kind)
+    net = generate(os.path.join(workdir, 'tree.net'), 'tree', 'm=2,2', 'w=1,2')
+    with Fabric(net, workdir) as fabric:
+        low, high = (Manager(fabric, workdir, *who, env=moment.env, conf=moment.conf, event_plugin_name=moment.plugins)
+                     for who in (('low', 'h3', 1), ('high', 'h0', 14)))
+        with high.opensm, ExitStack() as stack:
+            wait_master(high)
+            stack.enter_context(low.opensm)
+            wait_change('the other one to stand by', lambda: 'Entering STANDBY state' in low.opensm.log, low)
+            high.opensm.wait_quiet()
+            whole = judge(fabric, high.opensm, ours='dfsssp')
+            name, port, _ = whole.cables()[0]
+            second = high.opensm.log.count('second round of tables')
+            moment.bring_about(high.opensm, fabric.unlink(name, port))
+            expect((high.opensm.log.count('second round of tables') > second) == (kind == 'trap'), 'the second round is over')
+            expect(fabric.tables().bytes_of_tables() != whole.bytes_of_tables(), 'nothing of the new tables is in the switches')
+            with held(low.opensm):
+                crash(high.opensm)
+                os.unlink(moment.file)
+            wait_taken_over(low)
+            judge(fabric, low.opensm, ours='dfsssp')
+            low.opensm.hear(fabric.relink(name, port))
+            expect(judge(fabric, low.opensm, ours='dfsssp').bytes_of_tables() == whole.bytes_of_tables(),
+                   'the first tables have not come back')
+
+
+for _kind in 'rounds', 'trap':
+    scenario('standby.crash-' + _kind)(unstuck(lambda workdir, kind=_kind: in_midst(workdir, kind)))
+
+
+@scenario('standby.drained-and-keys')
+@unstuck
+def drained_and_keys(workdir):
+    """A master whose tables leave a cable out and have entries of a key hands over. The new one has neither: its tables are, byte for
+    byte, those that the first one made at its start. When that is the master again the cable is out again, and the key is not."""
+    net = generate(os.path.join(workdir, 'tree.net'), 'tree', 'm=3,3', 'w=1,3')
+    with Fabric(net, workdir) as fabric:
+        low, high = (Manager(fabric, workdir, *who, lmc=1) for who in (('low', 'h3', 1), ('high', 'h0', 14)))
+        with low.opensm:
+            wait_master(low)
+            whole = judge(fabric, low.opensm, ours='dfsssp')
+            with Client(low.socket) as client:
+                ask_at(low, 'drain', 'leaf-0:4', good=True)
+                without = fabric.tables()
+                expect(uses(whole, 'leaf-0', 4) > uses(without, 'leaf-0', 4) == 0, 'nothing is drained')
+                app = client.must(op='place', ranks=9, patterns=[pattern(shift(9, 4))])['app']
+                if client.must(op='request', app=app, key=0)['state'] == 'waiting':
+                    client.until(event='key', app=app, key=0, state='active')
+                low.opensm.wait_quiet()
+                expect(fabric.tables().bytes_of_tables() != without.bytes_of_tables(), 'the key has no entries')
+                with high.opensm:
+                    wait_handover(low)
+                    wait_taken_over(high)
+                    expect(judge(fabric, high.opensm, ours='dfsssp').bytes_of_tables() == whole.bytes_of_tables(),
+                           'the new master has other tables than the old one at its start')
+                    expect(client.must(op='status')['apps'][0]['keys'][0]['state'] == 'withdrawn', 'the key is kept')
+                    with held(low.opensm):
+                        high.opensm.stop()
+                wait_taken_over(low)
+                parts = osmroutes('drain', '--socket=' + low.socket)['parts']
+                expect([(p['port'], p['state']) for p in parts] == [(4, 'out')], 'it has forgotten what is drained: %s' % parts)
+                expect(fabric.tables().bytes_of_tables() == without.bytes_of_tables(), 'the tables without the cable have not come back')
 
 
 def command(folder, *words, code=0):
