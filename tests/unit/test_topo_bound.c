@@ -35,11 +35,11 @@ static uint64_t least_load(const struct osr_fabric *fabric, uint32_t rounds)
 }
 
 /* With the defaults but for these options; the check refuses what is not proven. */
-static void sweep_by(const char *engine, const char *options, const struct osr_fabric *fabric,
-		     uint8_t max_vls, const struct osr_result *before, struct osr_arena *arena,
-		     struct osr_result *result, struct osr_verdict *verdict)
+static void sweep_for(struct osr_request req, const char *engine, const char *options,
+		      const struct osr_fabric *fabric, const struct osr_result *before,
+		      struct osr_arena *arena, struct osr_result *result,
+		      struct osr_verdict *verdict)
 {
-	const struct osr_request req = { .max_vls = max_vls, .multicast = true };
 	struct osr_diag diag = { "" };
 	struct osr_sweep sweep;
 
@@ -48,6 +48,14 @@ static void sweep_by(const char *engine, const char *options, const struct osr_f
 		fail_msg("%s%s", diag.text, result->routing.stable.why);
 	assert_string_equal(diag.text, ""); /* what was tried before is not spoken of */
 	*verdict = sweep.verdict;
+}
+
+static void sweep_by(const char *engine, const char *options, const struct osr_fabric *fabric,
+		     uint8_t max_vls, const struct osr_result *before, struct osr_arena *arena,
+		     struct osr_result *result, struct osr_verdict *verdict)
+{
+	sweep_for((struct osr_request){ .max_vls = max_vls, .multicast = true }, engine, options,
+		  fabric, before, arena, result, verdict);
 }
 
 static void route_with(const struct osr_fabric *fabric, const char *any_sl, uint8_t max_vls,
@@ -66,6 +74,16 @@ static void route_checked(const struct osr_fabric *fabric, const struct osr_resu
 			  struct osr_verdict *verdict)
 {
 	route_with(fabric, "auto", 8, before, arena, result, verdict);
+}
+
+/* Does an entry for d lead over this cable, in either direction? */
+static bool uses_cable(const struct osr_fabric *fabric, const struct osr_routing *routing,
+		       uint32_t d, uint32_t c)
+{
+	for (unsigned way = 0; way < 2; way++, c = fabric->chan_rev[c])
+		if (osr_lft(routing, fabric->chan_src[c], d) == fabric->chan_port[c])
+			return true;
+	return false;
 }
 
 /*
@@ -455,6 +473,56 @@ static void test_idle_lanes(void **state)
 }
 
 /*
+ * A whole fat tree keeps its tables after each dead cable, and its lane: with the closed form of
+ * D-Mod-K, too, whose order leaves no route down and up again. Entries change only in the rows of
+ * LIDs whose routes passed the cable.
+ */
+static void test_trees_keep(void **state)
+{
+	static const char *const trees[] = { "tree m=4,4,4 w=1,4,4", "tree m=3,3,6 w=1,3,3",
+					     "tree m=6,4 w=1,4" };
+	/* With multicast, which has a spanning tree, and without. */
+	static const char *const engines[] = { "osmroutes", "dfsssp", "osmroutes" };
+	unsigned n_closed = 0;
+
+	for (unsigned i = 0; i < 9; i++) {
+		const struct osr_request req = { .max_vls = 8, .multicast = i % 3 < 2 };
+		struct osr_arena arena = { 0 };
+		struct osr_result whole = { 0 };
+		struct osr_verdict verdict;
+		struct osr_fabric fabric;
+
+		make_fabric(trees[i / 3], &arena, &fabric);
+		sweep_for(req, engines[i % 3], "", &fabric, NULL, &arena, &whole, &verdict);
+		n_closed += whole.routing.chosen && !strcmp(whole.routing.chosen, "dmodk");
+		for (uint32_t c = 0; c < fabric.n_channels; c++) {
+			struct osr_arena mine = { 0 };
+			struct osr_result result = { 0 };
+			struct osr_fabric now;
+			struct faults faults;
+			uint64_t n_entries, n_passed = 0;
+
+			if (c > fabric.chan_rev[c])
+				continue;
+			faults_new(&faults, &fabric);
+			faults_cable(&faults, c, true);
+			faults_build(&faults, &mine, &now);
+			sweep_for(req, engines[i % 3], "", &now, &whole, &mine, &result, &verdict);
+			assert_true(result.routing.stable.kept && verdict.n_vls == 1);
+			for (uint32_t d = 0; d < fabric.n_dests; d++)
+				n_passed += uses_cable(&fabric, &whole.routing, d, c);
+			assert_in_range(
+				osr_routing_changed(&whole, &now, &result.routing, &n_entries), 1,
+				n_passed * fabric.n_switches);
+			faults_free(&faults);
+			osr_arena_free(&mine);
+		}
+		osr_arena_free(&arena);
+	}
+	assert_true(n_closed >= 2);
+}
+
+/*
  * Of a grid that angara remembers whole half is left: a smaller one, which it routes as if it had
  * been all.
  */
@@ -485,4 +553,5 @@ static void test_half_a_grid(void **state)
 }
 
 TEST_PROGRAM(test_more_lanes, test_one_lane, test_known_bounds, test_shapes, test_any_sl_lasts,
-	     test_management, test_idle_lanes, test_any_sl_of_engines, test_half_a_grid)
+	     test_management, test_idle_lanes, test_trees_keep, test_any_sl_of_engines,
+	     test_half_a_grid)

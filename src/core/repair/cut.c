@@ -195,9 +195,9 @@ static void expect_flows(struct repair *repair)
 /* ---- along the spanning tree ----------------------------------------------------------------- */
 
 /*
- * A switch that finds no path goes along the spanning tree of multicast. All turns of that tree are
- * in the order, on the lanes of end ports and on the lanes that these lead to, so the route adds
- * nothing to the order. The switches on the way go along the tree too, for good. Switches that sent
+ * A switch that finds no path goes along the spanning tree. All turns of that tree are in the
+ * order, on the lanes of end ports and on the lanes that these lead to, so the route adds nothing
+ * to the order. The switches on the way go along the tree too, for good. Switches that sent
  * through one of them by another entry are cut, and settled once more. Each call forces at least
  * one more switch, so it ends. False: the tree does not lead to the LID.
  */
@@ -208,7 +208,7 @@ static bool escape(struct repair *repair, uint32_t d, uint8_t *row, uint32_t fro
 	uint32_t root = fabric->dest_switch[d], first = repair_tree->n, n,
 		 *span = repair_tree->span;
 
-	osr_span_towards(fabric, repair->routing.mcast_parent, root, span, repair_tree->stack);
+	osr_span_towards(fabric, repair->span, root, span, repair_tree->stack);
 	if (span[from] == OSR_NONE)
 		return false;
 	/*
@@ -310,8 +310,8 @@ enum osr_status osr_repair_cut(struct repair *repair, uint32_t d, struct osr_dia
 		repair->other_sl = true;
 		lost = settle(repair, d, row);
 	}
-	while (lost != OSR_NONE && repair->scheme && !osr_repair_has_sls(repair) &&
-	       repair->routing.mcast_parent && escape(repair, d, row, lost))
+	while (lost != OSR_NONE && repair->scheme && !osr_repair_has_sls(repair) && repair->span &&
+	       escape(repair, d, row, lost))
 		lost = settle(repair, d, row);
 	if (repair->no_memory)
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the SLs of earlier sweeps");

@@ -396,6 +396,7 @@ enum osr_status osr_repair(const struct osr_job *job, bool spare, struct osr_dia
 					 .last = last,
 					 .like_last = like_last,
 					 .spare = spare || in_use,
+					 .tries = tries,
 					 .front = front,
 					 .attempts = UINT64_MAX };
 

@@ -67,6 +67,7 @@ struct repair {
 	bool longer;      /* all shortest paths of a switch were refused */
 	bool other_sl;    /* by SL: pairs that find no path on their SLs get others */
 	bool again;       /* a tree found no path, and has not been first yet */
+	unsigned tries;   /* attempts so far, this one included; 0: no repair */
 	uint8_t *front;   /* [n_dests] trees that found no path in an earlier attempt: first */
 	uint32_t n_lanes; /* by port: SLs */
 	uint32_t n_vls;   /* lanes of the order */
@@ -77,6 +78,11 @@ struct repair {
 	/* [n_dests * n_switches] earlier SLs; NULL: there are none */
 	uint16_t *grants;
 	uint32_t *dest_row, *dest_list; /* LIDs by switch */
+	/*
+	 * [n_switches] parents in the spanning tree of multicast, or in another one whose turns are
+	 * in the order; NULL: there is none
+	 */
+	const uint32_t *span;
 	uint8_t *touched;  /* [n_dests] entries are not the baseline's or the last sweep's */
 	uint64_t *load;    /* [n_channels] */
 	uint64_t attempts; /* attempts left to keep an earlier SL */

@@ -2,7 +2,10 @@
 /*
  * The spanning tree of multicast. The part of it that still exists stays. A piece that has come off
  * is tied on again by the first cable, or chain of switches without end ports, whose turns the
- * order accepts.
+ * order accepts. So is a switch without end ports, outside the tree, that has lost a cable, if the
+ * order accepts it: some switch must go down and up again to reach it, or from it, and only along
+ * the tree such routes to all LIDs agree (cut.c, escape()). Where that did not suffice, the next
+ * attempt ties all switches.
  */
 #include "repair_private.h"
 
@@ -19,8 +22,9 @@ struct forest {
 	uint32_t *parent; /* [n_switches] channel: the tree before, and after */
 	bool *in;         /* [n_channels] either direction of a cable of the tree */
 	uint32_t *piece;  /* [n_switches] the root of the piece it is in, MAIN, OSR_NONE: in none */
-	uint32_t *size;   /* [n_switches] of the piece with this root: switches with end ports */
-	uint32_t *from;   /* [n_switches] channel by which the search came, OSR_NONE: not seen */
+	/* [n_switches] of the piece with this root: switches that the tree should reach */
+	uint32_t *size;
+	uint32_t *from; /* [n_switches] channel by which the search came, OSR_NONE: not seen */
 	uint32_t *queue, n_queue; /* [n_switches] */
 };
 
@@ -128,7 +132,8 @@ static void tie(struct forest *forest, uint32_t end)
 
 /*
  * One piece per component: breadth first from the largest (the lowest root among equals), through
- * switches of no piece, to the others, each of which is tied once. False: one is left.
+ * switches of no piece, to the others, each of which is tied once. False: one with end ports is
+ * left.
  */
 static bool join_all(struct forest *forest)
 {
@@ -166,8 +171,22 @@ static bool join_all(struct forest *forest)
 			}
 		}
 	OSR_EACH_SWITCH(s, fabric)
-		joined &= forest->piece[s] >= MAIN;
+		joined &= forest->piece[s] >= MAIN || !fabric->sw_sources[s];
 	return joined;
+}
+
+/*
+ * Should the tree reach this switch although it has no end ports? In a repair, where it had more
+ * cables in the fabric of the baseline.
+ */
+static bool should_reach(const struct repair *repair, uint32_t s)
+{
+	const struct osr_fabric *fabric = repair->fabric, *then = &repair->base->fabric;
+	uint32_t was = repair->then.sw ? repair->then.sw[s] : OSR_NONE;
+
+	return repair->tries > 1 ||
+	       (was != OSR_NONE && then->chan_row[was + 1] - then->chan_row[was] >
+					   fabric->chan_row[s + 1] - fabric->chan_row[s]);
 }
 
 /*
@@ -194,7 +213,8 @@ static enum osr_status span(struct repair *repair, const struct osr_fabric *fabr
 	for (uint32_t s = 0; !failed && s < n; s++) {
 		for (forest.piece[s] = s; parent[forest.piece[s]] != OSR_NONE;)
 			forest.piece[s] = fabric->chan_dst[parent[forest.piece[s]]];
-		forest.size[forest.piece[s]] += fabric->sw_sources[s] != 0;
+		forest.size[forest.piece[s]] +=
+			fabric->sw_sources[s] || (repair && should_reach(repair, s));
 	}
 	for (uint32_t s = 0; !failed && s < n; s++) {
 		if (!forest.size[forest.piece[s]])
@@ -230,6 +250,28 @@ uint32_t *osr_repair_keep_tree(const struct osr_fabric *fabric, const uint32_t *
 	return parent && !span(NULL, fabric, 0, parent, true, scratch) ? parent : NULL;
 }
 
+/*
+ * Without multicast: any spanning tree whose turns the order accepts, for routes alone. Most repairs
+ * do without, so the first attempt has none.
+ */
+static enum osr_status span_alone(struct repair *repair, struct osr_diag *diag)
+{
+	struct osr_arena *scratch = repair->job->scratch;
+	uint32_t *parent;
+
+	if (repair->tries < 2 || !repair->scheme || osr_repair_has_sls(repair))
+		return OSR_OK;
+	parent = osr_alloc(scratch, repair->fabric->n_switches, sizeof(*parent));
+	if (!parent)
+		return osr_repair_nomem(diag);
+	OSR_EACH_SWITCH(s, repair->fabric)
+		parent[s] = OSR_NONE;
+	if (span(repair, repair->fabric, 1, parent, true, scratch) == OSR_NOMEM)
+		return osr_repair_nomem(diag);
+	repair->span = parent;
+	return OSR_OK;
+}
+
 enum osr_status osr_repair_mcast(struct repair *repair, struct osr_diag *diag)
 {
 	uint32_t vl = repair->base->routing.mcast_vl, m = repair->fabric->n_channels,
@@ -250,8 +292,9 @@ enum osr_status osr_repair_mcast(struct repair *repair, struct osr_diag *diag)
 					   : 0;
 	if (!parent) {
 		repair->routing.claims &= ~(uint32_t)OSR_CLAIM_MULTICAST;
-		return OSR_OK;
+		return span_alone(repair, diag);
 	}
+	repair->span = parent;
 	for (uint32_t sl = 0, c; proven && !lanes && sl < repair->n_lanes; sl++) {
 		for (c = 0; c < m && osr_order_lane(&repair->order, sl, c) == vl;)
 			c++;
