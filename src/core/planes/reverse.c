@@ -35,7 +35,8 @@ struct reverse {
 
 /* ---- trees ----------------------------------------------------------------------------------- */
 
-static void reverse_list_hosts(struct reverse *reverse)
+/* False: a switch has neither hosts nor a LID of its own, so that nothing says how it sends. */
+static bool reverse_list_hosts(struct reverse *reverse)
 {
 	const struct osr_fabric *fabric = reverse->fabric;
 	uint32_t n = 0;
@@ -52,10 +53,14 @@ static void reverse_list_hosts(struct reverse *reverse)
 			else
 				port0 = d;
 		}
-		if (n == reverse->row[s] && port0 != OSR_NONE)
-			reverse->host[n++] = port0;
+		if (n > reverse->row[s])
+			continue;
+		if (port0 == OSR_NONE)
+			return false;
+		reverse->host[n++] = port0;
 	}
 	reverse->row[fabric->n_switches] = n;
+	return true;
 }
 
 /* By which channel the routes from all switches arrive at d. False: not in dimension order. */
@@ -234,7 +239,8 @@ enum osr_status osr_planes_reverse(struct planes_in *in, struct planes_offer *of
 	offer->own.lft = osr_alloc(in->scratch, fabric->n_dests * n, 1);
 	if (osr_arena_failed(in->scratch, why))
 		return OSR_NOMEM;
-	reverse_list_hosts(&reverse);
+	if (!reverse_list_hosts(&reverse))
+		return osr_fail(why, OSR_NOT_APPLICABLE, "a switch has no LID");
 	if (!reverse_trees(&reverse))
 		return osr_fail(why, OSR_NOT_APPLICABLE, "plane 0 is not in dimension order");
 	for (uint32_t k = 1; k < offer->planes.n; k += 2) {
