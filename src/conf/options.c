@@ -110,10 +110,10 @@ static void note_twice(struct osr_options *options, const struct osr_param *tabl
 	size_t section = values == &options->own ? 0 : (size_t)(values - options->engine) + 1;
 	uint64_t row = 0;
 
-	while (strcmp(table[row].name, name)) {
+	while (table[row].name && strcmp(table[row].name, name))
 		row++;
-		osr_invariant(table[row].name && row < 64);
-	}
+	osr_invariant(row < 64);
+	osr_invariant(table[row].name);
 	osr_invariant(section < OSR_OPTIONS_SECTIONS);
 	if (options->given[section] >> row & 1 && !options->n_twice++)
 		snprintf(options->twice.text, sizeof(options->twice.text),

@@ -357,15 +357,20 @@ static json_t *protocol_place(struct call *call)
 	osr_arena_free(&placing.arena);
 	if (!st && placing.in.job)
 		st = osr_sched_request(call->sched, app, 0, &call->diag);
-	answer = st ? NULL : protocol_placed(call, app);
-	if (answer) {
-		call->effect->attach = app->id;
-		call->effect->key = placing.in.job ? 0 : OSR_NONE;
-	} else if (app) {
+	if (st) {
 		/* It would stay, and nobody would know of it. */
-		osr_sched_release(call->sched, app);
+		if (app)
+			osr_sched_release(call->sched, app);
+		return protocol_refuse(call, st);
 	}
-	return st ? protocol_refuse(call, st) : answer;
+	answer = protocol_placed(call, app);
+	if (!answer) {
+		osr_sched_release(call->sched, app);
+		return NULL;
+	}
+	call->effect->attach = app->id;
+	call->effect->key = placing.in.job ? 0 : OSR_NONE;
+	return answer;
 }
 
 /* Run time ------------------------------------------------------------------------------------- */

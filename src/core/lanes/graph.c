@@ -458,9 +458,9 @@ static uint32_t graph_force(struct graph *graph, uint32_t root, uint32_t d, uint
 		if (k == OSR_NONE)
 			break;
 		for (; graph->vertex[k].c != OSR_NONE; k = graph->vertex[k].next) {
-			uint32_t c = graph->vertex[k].c, v = fabric->chan_src[c];
+			uint32_t c = graph->vertex[k].c, from = fabric->chan_src[c];
 
-			graph->forced[v] = (uint8_t)(c - fabric->chan_row[v]);
+			graph->forced[from] = (uint8_t)(c - fabric->chan_row[from]);
 		}
 		n_reached = graph_tree(graph, root, graph->spf->hop + (size_t)d * n);
 	}

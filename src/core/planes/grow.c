@@ -480,8 +480,6 @@ static enum osr_status grow_balance(struct grow *grow, struct osr_diag *why)
 /* Rows of their own, of the LIDs that have not the tree of the mate. */
 static void grow_write(const struct grow *grow, struct planes_offer *offer)
 {
-	size_t n = grow->fabric->n_switches;
-
 	for (uint32_t k = 1; k < grow->in->mates.n; k++)
 		OSR_EACH_DEST(d, grow->fabric) {
 			uint32_t lid = osr_planes_lid(grow->in, d, k);

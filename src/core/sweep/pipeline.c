@@ -252,7 +252,6 @@ static enum osr_status sweep_offers(const struct osr_job *job, struct osr_diag *
 	uint32_t best;
 	enum osr_status st;
 
-	osr_invariant(last);
 	mine.diag = &diag;
 	mine.checked = &offer[SWEEP_REROUTE].checked;
 	st = sweep_reroute(&mine, false, why);
