@@ -283,33 +283,53 @@ static enum osr_status sl_no_vl(const struct osr_lanes_job *job, uint32_t most, 
 			pairs ? " with replies on the SL of their request" : "");
 }
 
+#define PAIRS_MOST (1 << 22) /* routes; beyond them first fit of pairs takes seconds */
+
 /*
- * Both directions of every pair on one SL, where lanes have been found for the paths as they are
- * (fits), or others.
+ * Pair after pair of switches, with all routes between them, into the first lane that takes it.
+ * OSR_NO_VL, and the orders as before, where some pair finds none.
  */
-static enum osr_status sl_replies(struct osr_search *search, const struct osr_lanes_job *job,
-				  uint32_t most, bool fits, uint8_t *both, bool *all)
+static enum osr_status sl_first_fit(struct osr_search *search, const struct osr_lanes_job *job,
+				    uint32_t most)
 {
 	uint32_t n_lanes,
 		*orders = osr_alloc(search->scratch, (size_t)most * search->fabric->n_channels,
 				    sizeof(*orders));
-	enum osr_status st = osr_arena_failed(search->scratch, search->diag) ? OSR_NOMEM : OSR_OK;
+	enum osr_status st =
+		osr_arena_failed(search->scratch, search->diag)
+			? OSR_NOMEM
+			: osr_layers_online(search,
+					    job->req->multicast ? job->routing->mcast_parent : NULL,
+					    most, true, orders, &n_lanes);
 
-	if (!st && fits && job->opt->layers.heuristic == OSR_HEURISTIC_ONLINE) {
-		st = osr_layers_online(search,
-				       job->req->multicast ? job->routing->mcast_parent : NULL,
-				       most, true, orders, &n_lanes);
-		if (!st) {
-			search->order.rank = orders;
-			search->order.n_lanes = n_lanes;
-			osr_order_set_rises(&search->order);
-			osr_search_count_failed(search);
-		}
-		fits = false;
-	}
-	if (st && st != OSR_NO_VL)
+	if (st)
 		return st;
-	return sl_pair(search, fits ? most : search->order.n_lanes, both, all);
+	search->order.rank = orders;
+	search->order.n_lanes = n_lanes;
+	osr_order_set_rises(&search->order);
+	osr_search_count_failed(search);
+	return OSR_OK;
+}
+
+/*
+ * Both directions of every pair on one SL, where lanes have been found for the paths as they are
+ * (fits), or others: more orders for the pairs that are left, or else first fit.
+ */
+static enum osr_status sl_replies(struct osr_search *search, const struct osr_lanes_job *job,
+				  uint32_t most, bool fits, uint8_t *both, bool *all)
+{
+	bool online = fits && job->opt->layers.heuristic == OSR_HEURISTIC_ONLINE;
+	enum osr_status st = OSR_OK;
+
+	*all = false;
+	if (!online)
+		st = sl_pair(search, fits ? most : search->order.n_lanes, both, all);
+	if (st || *all || (!online && osr_search_n_routes(search) > PAIRS_MOST))
+		return st;
+	st = sl_first_fit(search, job, most);
+	if (!st)
+		*all = osr_tables_join(search, both);
+	return st == OSR_NO_VL ? OSR_OK : st;
 }
 
 enum osr_status osr_lanes_sl(struct osr_lanes_job *job, bool *done)
@@ -359,7 +379,9 @@ enum osr_status osr_lanes_sl(struct osr_lanes_job *job, bool *done)
 	if (!st)
 		st = osr_tables_sl(&search, job, replies ? both : NULL);
 	if (!st && !left && search.order.n_lanes > 1)
-		routing->n_layers_one_way = (uint8_t)n_layers;
+		routing->n_layers_one_way =
+			(uint8_t)(n_layers < search.order.n_lanes ? n_layers
+								  : search.order.n_lanes);
 	osr_arena_reset(job->scratch, mark);
 	return st;
 }
