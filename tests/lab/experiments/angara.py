@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 """The experiments of the Angara paper (Mukosey, Semenov, Tretiakov); its routes are no InfiniBand
 tables. `tori` takes five minutes."""
+import collections
 import itertools
 import json
 import math
 import os
 import random
+import re
 import statistics
 import subprocess
 
-from measure import BUILD, Data, Failure
+from measure import BUILD, COMMAND as MEASURED, Data, Failure
 
 COMMAND = os.path.join(BUILD, 'tests', 'lab', 'experiments', 'osr-angara')
 N_4D = 40
@@ -29,11 +31,15 @@ def all_tori():
     return tori + sorted(random.Random(1).sample(four, N_4D))
 
 
-def ask(torus):
-    done = subprocess.run([COMMAND, torus], capture_output=True, text=True)
+def told(*words):
+    done = subprocess.run(words, capture_output=True, text=True)
     if done.returncode:
-        raise Failure('osr-angara %s: %s' % (torus, done.stderr))
-    return json.loads(done.stdout)
+        raise Failure('%s: %s' % (' '.join(words), done.stderr))
+    return done.stdout
+
+
+def ask(torus):
+    return json.loads(told(COMMAND, torus))
 
 
 def desmos(workshop):
@@ -71,4 +77,58 @@ def timing(workshop):
     return [data]
 
 
-ALL = {'angara-desmos': desmos, 'angara-tori': tori, 'angara-timing': timing}
+def follow(line, sides, load):
+    """Counts the channels of a route as its sender writes it: "0,0 -> 1,2: +Y first +X +Y"."""
+    ends, header = line.split(':')
+    at, to = ([int(x) for x in end.split(',')] for end in ends.split(' -> '))
+    words = [(word[0], 'XYZK'.index(word[1]), how) for word, how in re.findall(r'([-+][XYZK])( first| last)?', header)]
+
+    def step(sign, axis):
+        load[tuple(at), sign, axis] += 1
+        at[axis] = (at[axis] + (1 if sign == '+' else -1)) % sides[axis]
+
+    last = next((axis for _, axis, how in words if how == ' last'), None)
+    for sign, axis, how in words:
+        if how:
+            step(sign, axis)
+        while not how and at[axis] != (to[axis] + (axis == last)) % sides[axis]:
+            step(sign, axis)
+    assert at == to, line
+
+
+def pairs_of(pattern, nodes, sides):
+    """Dally and Towles: bits of the number turned by half, one further and nearly half around in each dimension."""
+    moves = {'neighbor': lambda x: [(a + 1) % k for a, k in zip(x, sides)],
+             'tornado': lambda x: [(a + (k + 1) // 2 - 1) % k for a, k in zip(x, sides)],
+             'transpose': lambda x: nodes[(nodes.index(x) >> 2 | nodes.index(x) << 3) & 31]}
+    if pattern == 'alltoall':
+        return list(itertools.permutations(nodes, 2))
+    return [(x, tuple(moves[pattern](x))) for x in nodes if tuple(moves[pattern](x)) != x]
+
+
+def patterns(workshop):
+    """Flows on the most loaded channel of Desmos (Angara, figure 6): the paper's routes and the engine's tables."""
+    data = Data('angara_patterns', ['pattern', 'bfs', 'sssp', 'graph', 'any'])
+    sides, net, traffic = (4, 2, 2, 2), workshop.path('desmos.net'), workshop.path('pattern.txt')
+    nodes = list(itertools.product(*map(range, sides)))
+    told(MEASURED, 'generate', '-o', net, 'torus', 'dims=4x2x2x2', 'hosts=1')
+    routes = {a: told(COMMAND, '4x2x2x2', a).splitlines() for a in ('bfs', 'sssp')}
+    for pattern in ('transpose', 'neighbor', 'tornado', 'alltoall'):
+        pairs, row = pairs_of(pattern, nodes, sides), [pattern]
+        named = {'%s -> %s' % tuple(','.join(map(str, x)) for x in pair) for pair in pairs}
+        for lines in routes.values():
+            load = collections.Counter()
+            for line in lines:
+                if line.split(':')[0] in named:
+                    follow(line, sides, load)
+            row.append(max(load.values()))
+        with open(traffic, 'w') as file:
+            file.write('ranks 32\nphase\n' + ''.join('%d %d\n' % tuple(map(nodes.index, pair)) for pair in pairs))
+        for paths in ('graph', 'any'):
+            said = json.loads(told(MEASURED, 'route', net, '-e', 'angara', '-o', 'paths=' + paths, '--traffic', traffic, '--json'))
+            row.append(said['results'][0]['efi'] if pattern == 'alltoall' else said['patterns'][0]['max_congestion'])
+        data.add(*row)
+    return [data]
+
+
+ALL = {'angara-desmos': desmos, 'angara-patterns': patterns, 'angara-tori': tori, 'angara-timing': timing}

@@ -81,7 +81,7 @@ SAMPLES = {
                 (A, 'LIMITS'): ['4x2x2x2']})}
 # The tests osm.packets and bench.faults measure rows of these.
 ELSEWHERE = {'packets'} | {'faults_' + n for n in ('cable', 'switch', 'pile', 'transition')}
-ANGARA = {'angara_' + n for n in ('desmos', 'tori', 'timing')}
+ANGARA = {'angara_' + n for n in ('desmos', 'patterns', 'tori', 'timing')}
 
 
 def steady(row):
