@@ -50,7 +50,7 @@ same('failures', (counts['failures'], cases['deadlock-free'].startswith('failure
 
 # Without --require replies do not count; by name they do.
 run('check', '-e', 'dfsssp', topology('cluster-192'), code=0)
-met('replies', ['replies'], '-e', 'dfsssp', topology('cluster-192'), '-o', 'any_sl=off', '--require=replies')
+met('replies', ['replies'], '-e', 'dfsssp', topology('cluster-192'), '-o', 'any_sl=off', '-o', 'reversible_sl=off', '--require=replies')
 
 # What is not known is not proven: the SLs of dfsssp's lanes are gone.
 run('route', '--dump', at('ring'), topology('ring-5'), '-o', 'any_sl=off', code=0)
