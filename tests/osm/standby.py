@@ -207,21 +207,25 @@ def in_midst(workdir, kind):
     with Fabric(net, workdir) as fabric:
         low, high = (Manager(fabric, workdir, *who, env=moment.env, conf=moment.conf, event_plugin_name=moment.plugins)
                      for who in (('low', 'h3', 1), ('high', 'h0', 14)))
-        with high.opensm, ExitStack() as stack:
-            wait_master(high)
-            stack.enter_context(low.opensm)
-            wait_change('the other one to stand by', lambda: 'Entering STANDBY state' in low.opensm.log, low)
-            high.opensm.wait_quiet()
+        with low.opensm, ExitStack() as stack:
+            # So that the standby has old tables in mind.
+            wait_master(low)
+            stack.enter_context(high.opensm)
+            wait_handover(low)
+            wait_taken_over(high)
             whole = judge(fabric, high.opensm, ours='dfsssp')
             name, port, _ = whole.cables()[0]
             second = high.opensm.log.count('second round of tables')
             moment.bring_about(high.opensm, fabric.unlink(name, port))
             expect((high.opensm.log.count('second round of tables') > second) == (kind == 'trap'), 'the second round is over')
             expect(fabric.tables().bytes_of_tables() != whole.bytes_of_tables(), 'nothing of the new tables is in the switches')
+            start = len(low.opensm.log)
             with held(low.opensm):
                 crash(high.opensm)
                 os.unlink(moment.file)
             wait_taken_over(low)
+            said = low.opensm.routed(start)[0]['tables']['transition']
+            expect(said['answer'] == 'not checked' and 'another engine or subnet manager' in said['why'], str(said))
             judge(fabric, low.opensm, ours='dfsssp')
             low.opensm.hear(fabric.relink(name, port))
             expect(judge(fabric, low.opensm, ours='dfsssp').bytes_of_tables() == whole.bytes_of_tables(),
