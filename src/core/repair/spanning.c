@@ -22,8 +22,12 @@ struct forest {
 	uint32_t *parent; /* [n_switches] channel: the tree before, and after */
 	bool *in;         /* [n_channels] either direction of a cable of the tree */
 	uint32_t *piece;  /* [n_switches] the root of the piece it is in, MAIN, OSR_NONE: in none */
-	/* [n_switches] of the piece with this root: switches that the tree should reach */
+	/*
+	 * [n_switches] of the piece with this root: switches that the tree should reach; one with end
+	 * ports counts more than all others
+	 */
 	uint32_t *size;
+	bool *was_in;   /* [n_switches] in a piece with end ports before anything was tied */
 	uint32_t *from; /* [n_switches] channel by which the search came, OSR_NONE: not seen */
 	uint32_t *queue, n_queue; /* [n_switches] */
 };
@@ -184,17 +188,41 @@ static bool should_reach(const struct repair *repair, uint32_t s)
 	const struct osr_fabric *fabric = repair->fabric, *then = &repair->base->fabric;
 	uint32_t was = repair->then.sw ? repair->then.sw[s] : OSR_NONE;
 
-	return repair->tries > 1 ||
-	       (was != OSR_NONE && then->chan_row[was + 1] - then->chan_row[was] >
-					   fabric->chan_row[s + 1] - fabric->chan_row[s]);
+	/* Pairs with SLs of their own get other SLs, and never go along the tree. */
+	if (osr_repair_has_sls(repair))
+		return false;
+	if (repair->tries > 1)
+		return true;
+	return was != OSR_NONE && then->chan_row[was + 1] - then->chan_row[was] >
+					  fabric->chan_row[s + 1] - fabric->chan_row[s];
+}
+
+/* Multicast has no need of what has come to the tree and leads to no end port. */
+static void prune(struct forest *forest)
+{
+	const struct osr_fabric *fabric = forest->fabric;
+	uint32_t *used = memset(forest->from, 0, fabric->n_switches * sizeof(*used));
+
+	OSR_EACH_SWITCH(s, fabric) {
+		uint32_t v = s;
+
+		if (!forest->was_in[s])
+			continue;
+		for (; !used[v] && forest->parent[v] != OSR_NONE;
+		     v = fabric->chan_dst[forest->parent[v]])
+			used[v] = 1;
+		used[v] = 1;
+	}
+	OSR_EACH_SWITCH(s, fabric)
+		forest->parent[s] = used[s] ? forest->parent[s] : OSR_NONE;
 }
 
 /*
- * Of parent[], on these lanes; `join`: its pieces become one in each component. OSR_NOT_APPLICABLE:
- * a cycle.
+ * Of parent[], on these lanes. all[n_switches], or NULL: its pieces become one in each component,
+ * which `all` has with the switches that multicast has no need of. OSR_NOT_APPLICABLE: a cycle.
  */
 static enum osr_status span(struct repair *repair, const struct osr_fabric *fabric, uint16_t lanes,
-			    uint32_t *parent, bool join, struct osr_arena *scratch)
+			    uint32_t *parent, uint32_t *all, struct osr_arena *scratch)
 {
 	struct osr_arena_mark mark = osr_arena_mark(scratch);
 	size_t n = fabric->n_switches;
@@ -205,6 +233,7 @@ static enum osr_status span(struct repair *repair, const struct osr_fabric *fabr
 				 .in = osr_calloc(scratch, fabric->n_channels, sizeof(*forest.in)),
 				 .piece = osr_alloc(scratch, n, sizeof(*forest.piece)),
 				 .size = osr_calloc(scratch, n, sizeof(*forest.size)),
+				 .was_in = osr_calloc(scratch, n, sizeof(*forest.was_in)),
 				 .from = osr_alloc(scratch, n, sizeof(*forest.from)),
 				 .queue = osr_alloc(scratch, n, sizeof(*forest.queue)) };
 	bool failed = osr_arena_failed(scratch, NULL), rises = !failed;
@@ -214,9 +243,10 @@ static enum osr_status span(struct repair *repair, const struct osr_fabric *fabr
 		for (forest.piece[s] = s; parent[forest.piece[s]] != OSR_NONE;)
 			forest.piece[s] = fabric->chan_dst[parent[forest.piece[s]]];
 		forest.size[forest.piece[s]] +=
-			fabric->sw_sources[s] || (repair && should_reach(repair, s));
+			fabric->sw_sources[s] ? (uint32_t)n : repair && should_reach(repair, s);
 	}
 	for (uint32_t s = 0; !failed && s < n; s++) {
+		forest.was_in[s] = forest.size[forest.piece[s]] >= n;
 		if (!forest.size[forest.piece[s]])
 			parent[s] = forest.piece[s] = OSR_NONE;
 		if (parent[s] != OSR_NONE)
@@ -227,7 +257,11 @@ static enum osr_status span(struct repair *repair, const struct osr_fabric *fabr
 		osr_order_begin(&repair->order);
 		rises = !forest.in[c] || add_turns(&forest, fabric->chan_src[c], c);
 	}
-	rises = rises && (!join || join_all(&forest));
+	rises = rises && (!all || join_all(&forest));
+	if (rises && all) {
+		memcpy(all, parent, n * sizeof(*all));
+		prune(&forest);
+	}
 	osr_arena_reset(scratch, mark);
 	if (failed)
 		return OSR_NOMEM;
@@ -236,18 +270,21 @@ static enum osr_status span(struct repair *repair, const struct osr_fabric *fabr
 
 enum osr_status osr_repair_add_tree(struct repair *repair, uint32_t *parent, unsigned lane)
 {
-	return span(repair, repair->fabric, (uint16_t)(1u << lane), parent, false,
+	return span(repair, repair->fabric, (uint16_t)(1u << lane), parent, NULL,
 		    repair->job->scratch);
 }
 
 uint32_t *osr_repair_keep_tree(const struct osr_fabric *fabric, const uint32_t *before,
 			       struct osr_arena *scratch, struct osr_arena *result)
 {
-	uint32_t *parent = osr_alloc(result, fabric->n_switches, sizeof(*parent));
+	size_t n = fabric->n_switches;
+	uint32_t *parent = osr_alloc(result, n, sizeof(*parent)),
+		 *all = osr_alloc(scratch, n, sizeof(*all));
 
-	if (parent)
-		memcpy(parent, before, fabric->n_switches * sizeof(*parent));
-	return parent && !span(NULL, fabric, 0, parent, true, scratch) ? parent : NULL;
+	if (!parent || !all)
+		return NULL;
+	memcpy(parent, before, n * sizeof(*parent));
+	return span(NULL, fabric, 0, parent, all, scratch) ? NULL : parent;
 }
 
 /*
@@ -257,25 +294,27 @@ uint32_t *osr_repair_keep_tree(const struct osr_fabric *fabric, const uint32_t *
 static enum osr_status span_alone(struct repair *repair, struct osr_diag *diag)
 {
 	struct osr_arena *scratch = repair->job->scratch;
-	uint32_t *parent;
+	size_t n = repair->fabric->n_switches;
+	uint32_t *parent, *all;
 
 	if (repair->tries < 2 || !repair->scheme || osr_repair_has_sls(repair))
 		return OSR_OK;
-	parent = osr_alloc(scratch, repair->fabric->n_switches, sizeof(*parent));
-	if (!parent)
+	parent = osr_alloc(scratch, n, sizeof(*parent));
+	all = osr_alloc(scratch, n, sizeof(*all));
+	if (!parent || !all)
 		return osr_repair_nomem(diag);
-	OSR_EACH_SWITCH(s, repair->fabric)
-		parent[s] = OSR_NONE;
-	if (span(repair, repair->fabric, 1, parent, true, scratch) == OSR_NOMEM)
+	memset(parent, 0xff, n * sizeof(*parent)); /* OSR_NONE */
+	memset(all, 0xff, n * sizeof(*all));
+	if (span(repair, repair->fabric, 1, parent, all, scratch) == OSR_NOMEM)
 		return osr_repair_nomem(diag);
-	repair->span = parent;
+	repair->span = all;
 	return OSR_OK;
 }
 
 enum osr_status osr_repair_mcast(struct repair *repair, struct osr_diag *diag)
 {
 	uint32_t vl = repair->base->routing.mcast_vl, m = repair->fabric->n_channels,
-		 *parent = repair->routing.mcast_parent;
+		 *parent = repair->routing.mcast_parent, *all;
 	const uint32_t *last = repair->like_last ? repair->lately.routing.mcast_parent : NULL;
 	bool proven = repair->scheme && repair->routing.claims & OSR_CLAIM_MULTICAST;
 	/*
@@ -294,7 +333,6 @@ enum osr_status osr_repair_mcast(struct repair *repair, struct osr_diag *diag)
 		repair->routing.claims &= ~(uint32_t)OSR_CLAIM_MULTICAST;
 		return span_alone(repair, diag);
 	}
-	repair->span = parent;
 	for (uint32_t sl = 0, c; proven && !lanes && sl < repair->n_lanes; sl++) {
 		for (c = 0; c < m && osr_order_lane(&repair->order, sl, c) == vl;)
 			c++;
@@ -302,12 +340,17 @@ enum osr_status osr_repair_mcast(struct repair *repair, struct osr_diag *diag)
 	}
 	if (last)
 		memcpy(parent, last, repair->fabric->n_switches * sizeof(*last));
-	if (lanes || !proven)
-		st = span(repair, repair->fabric, lanes, parent, true, repair->job->scratch);
+	all = osr_alloc(repair->job->scratch, repair->fabric->n_switches, sizeof(*all));
+	if (!all)
+		st = OSR_NOMEM;
+	else if (lanes || !proven)
+		st = span(repair, repair->fabric, lanes, parent, all, repair->job->scratch);
 	if (st == OSR_NOMEM)
 		return osr_repair_nomem(diag);
-	return st ? osr_fail(diag, st,
-			     "the spanning tree of multicast no longer reaches every switch on the "
-			     "lanes of the tables that are kept")
-		  : OSR_OK;
+	if (st)
+		return osr_fail(diag, st,
+				"the spanning tree of multicast no longer reaches every switch on "
+				"the lanes of the tables that are kept");
+	repair->span = all;
+	return OSR_OK;
 }
