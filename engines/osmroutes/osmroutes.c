@@ -141,7 +141,7 @@ static void choose_say(char *list, const char *between, const char *text)
 	snprintf(list + n, CHOOSE_NOTE - n, "%s%s", n ? between : "", text);
 }
 
-/* With or without the words that name the figures. */
+/* Writes the figures of an offer; `words`: with their names. */
 static void choose_describe(const struct offer *offer, bool words, char *text, size_t size)
 {
 	const struct osr_worth *worth = &offer->worth;

@@ -101,7 +101,7 @@ struct osr_lanes_job {
 	const struct osr_request *req;
 	const struct osr_lanes_options *opt;
 	struct osr_arena *scratch, *result;
-	struct osr_routing *routing; /* r->strategy: the name of the one whose routes these are */
+	struct osr_routing *routing; /* ->strategy: the name of the one whose routes these are */
 	struct osr_diag *diag;
 
 	/* The strategies' own. */

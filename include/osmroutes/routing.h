@@ -83,8 +83,12 @@ struct osr_stable {
 	uint64_t n_moved;
 	uint64_t n_sl_changed; /* (switch, LID) pairs with another SL than in the last sweep */
 	uint64_t n_sl_lost;    /* pairs whose previous SL can no longer be proven */
-	uint32_t drift; /* permille: balance against the baseline's, see osr_repair_options */
-	char why[200];  /* why the previous result was not kept; "" if there was none */
+	/*
+	 * permille: load of the busiest channel over the load that a full route can be expected to
+	 * reach, see osr_bound_expected()
+	 */
+	uint32_t drift;
+	char why[200]; /* why the previous result was not kept; "" if there was none */
 };
 
 /* The cost of lanes by turn, where they were tried and not taken; see turn.h. */

@@ -91,8 +91,8 @@ struct osr_spf_options {
 };
 
 /*
- * Allocates, groups, and finds settling orders and centers; r->lft must be allocated
- * (osr_routing_init) and becomes s->hop. Everything else lives in `scratch`.
+ * Allocates, groups, and finds settling orders and centers; routing->lft must be allocated
+ * (osr_routing_init) and becomes spf->hop. Everything else lives in `scratch`.
  */
 enum osr_status osr_spf_init(struct osr_spf *spf, const struct osr_fabric *fabric,
 			     struct osr_routing *routing, const struct osr_spf_options *opt,
@@ -106,7 +106,7 @@ void osr_spf_first(struct osr_spf *spf);
 void osr_spf_refine(struct osr_spf *spf, const struct osr_spf_options *opt);
 
 /*
- * From now on shortest paths go up the order s->place of the switches first and then down; routes
+ * From now on shortest paths go up the order spf->place of the switches first and then down; routes
  * made so far are forgotten. False, and nothing is changed, if more than 1 in `tolerance` routes
  * between end ports have no such path; 0: if one has none. O(switches * channels).
  */

@@ -126,7 +126,7 @@ static void count_groups(const struct args *args, struct outcome *outcome)
 
 			while (k < its->n && its->mlid[k] != own->mlid[i])
 				k++;
-			/* Groups of both are counted once. */
+			/* A group that both have is counted in the pass of the old tables alone. */
 			for (uint32_t s = 0; s < n && (k == its->n || g == OLD); s++)
 				outcome->n_groups +=
 					memcmp(own->ports[(size_t)i * n + s],

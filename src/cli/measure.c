@@ -336,6 +336,8 @@ static void weigh(const struct osr_fabric *fabric, struct cli_measured *measured
 		sum += apart * apart * apart * apart;
 	}
 	if (!measured->tables.sweep.routed) {
+		verdict->efi = audit->efi;
+		verdict->efi_per_capacity = audit->efi_per_capacity;
 		verdict->n_host_routes = audit->n_host_routes;
 		verdict->n_host_longer = audit->n_host_longer;
 		verdict->n_vls = measured->tables.routing.n_vls;

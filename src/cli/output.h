@@ -20,8 +20,8 @@
  *	return out_end(&a.out, CLI_OK);
  *
  * JSON: an object; a section is a member, an array of objects (an object for OUT_ONE); a dot in a
- * key nests. CSV (RFC 4180): one section, --csv=SECTION or the first that is no OUT_HEAD and has
- * rows, with a line of keys at its head. A field that was not set is absent in JSON, empty in CSV
+ * key nests. CSV (RFC 4180): the section that --csv names, or else the first one with rows that is
+ * no OUT_HEAD; its first line has the keys. A field that was not set is absent in JSON, empty in CSV
  * and "-" for people.
  *
  * Memory that runs out is remembered and said by out_end(). Keys must be declared (assert).

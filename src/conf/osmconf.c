@@ -69,7 +69,7 @@ osmconf_note(struct osr_osmconf *osmconf, const struct place *at, const char *fo
 	snprintf(osmconf->odd, sizeof(osmconf->odd), "%.200s:%u: %s", at->path, at->line, text);
 }
 
-/* OpenSM's TRUE, and whatever else for FALSE. */
+/* True for TRUE alone, as in OpenSM; a word other than FALSE is noted. */
 static bool osmconf_true(struct osr_osmconf *osmconf, const struct place *at, const char *name,
 			 const char *value)
 {

@@ -287,8 +287,8 @@ static void write_cable_end(const struct job *job, uint32_t port, int vendor_dig
 }
 
 /*
- * Where no rate is known they are 4x SDR, as ibsim has them; where some are, "??" keeps the others
- * unknown to whoever reads it again.
+ * If no rate is known, all are written as 4x SDR, as ibsim has them; else unknown ones as "??", so
+ * that they stay unknown when the file is read again.
  */
 static void write_subnet(const struct job *job, FILE *out)
 {

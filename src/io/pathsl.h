@@ -24,7 +24,7 @@ static inline bool osr_pathsl_alone(const struct osr_fabric *fabric, uint32_t s)
 }
 
 /*
- * Where r->sl is NULL it is the default, SL 0. Errors of the stream are the caller's to look for.
+ * Where routing->sl is NULL it is the default, SL 0. Errors of the stream are the caller's to look for.
  */
 void osr_pathsl_write(const struct osr_fabric *fabric, const struct osr_routing *routing,
 		      FILE *out);

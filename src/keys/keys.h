@@ -95,7 +95,7 @@ struct osr_key_job {
 };
 
 /*
- * `pairs` are different terminals of p->f; a pair may occur several times. Left out, and left to
+ * `pairs` are different terminals of the fabric; a pair may occur several times. Left out, and left to
  * the base routing: pairs with an end that is not a host of a leaf, and pairs that no path straight
  * up and down connects any more. key->flow lives in job->arena. OSR_INVAL: the pairs belong to
  * several trees. OSR_NOT_APPLICABLE: switches below the top have several places.

@@ -106,9 +106,11 @@ static enum osr_status settle(struct osr_sched_app *app, const struct osr_job_wo
 	if (worth->base)
 		next->offset = 0;
 	else if (!next->offset)
-		return osr_fail(diag, OSR_INVAL,
-				"the first LIDs do not serve this job, and its hosts have no other "
-				"LID offset that is free on all of them");
+		return osr_fail(
+			diag, OSR_INVAL,
+			"the first LIDs serve this job no better than beside the other jobs, "
+			"and no other LID offset is free on all of its hosts; each step of "
+			"lmc in opensm.conf doubles the LIDs of a host");
 	app->told = true;
 	return OSR_OK;
 }

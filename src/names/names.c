@@ -197,7 +197,7 @@ static void search_words(struct search *search, const char *what, size_t len, en
 		/* Texts that end, or go on with a blank, come first. */
 		if (search->best <= FIRST_WORD && word->at[len] > ' ')
 			break;
-		/* "node.a" is "node", but not "node.b". */
+		/* "node.a" may match the entry "node", but not its sibling "node.b". */
 		if (fit <= worst && (worst == PART || word->at[len] != '.'))
 			take(search, &names->row[word->row], worst == PART ? fit : worst);
 	}

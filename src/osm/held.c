@@ -6,14 +6,11 @@
  * counts where those tables say nothing:
  *   - a switch that was drained or held down until now, a LID that was in no table: confirmed;
  *   - a switch that has confirmed other entries than those of the last tables (it did not answer or
- *   has refused, OpenSM
- *     has programmed it from its unicast cache, another engine has): it may hold either, and
- *     nothing is said of the
- *     transition;
+ *     has refused, OpenSM has programmed it from its unicast cache, another engine has): it may
+ *     hold either, and nothing is said of the transition;
  *   - a switch that OpenSM knows since this sweep holds what nobody knows. That does not matter as
- *   long as no cable of
- *     it is active, as after a reboot: then no packet passes it before it has its new tables. Else
- *     nothing is said;
+ *     long as no cable of it is active, as after a reboot: then no packet passes it before it has
+ *     its new tables. Else nothing is said;
  *   - after a restart switches count as holding the stored tables.
  */
 #include <osmroutes/each.h>

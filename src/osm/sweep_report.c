@@ -96,8 +96,8 @@ void osr_report_fabric(const struct sweep *sweep)
 			snapshot->n_unhealthy + snapshot->n_throttled > 4 ? ", ..." : "");
 	if (snapshot->n_out)
 		osr_log(sweep->osm, OSM_LOG_INFO,
-			"%s: %u links and switches are drained or held down: not used, and, with "
-			"hosts on them, not counted",
+			"%s: %u links and switches are drained or held down, and not used; hosts "
+			"on drained switches are not counted",
 			name, snapshot->n_out);
 	if (snapshot->n_left_out)
 		osr_log(sweep->osm, OSM_LOG_ERROR,

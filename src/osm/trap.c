@@ -322,8 +322,8 @@ static bool trap_route(struct passage *passage, struct osm_routing_engine *re)
 	if (!osr_lock(passage->osm, LOCK_ALONE))
 		return false;
 	/*
-	 * Between sweeps every switch holds OpenSM's copy of its tables, or the last sweep would
-	 * not have ended well; so only differences are sent. The discovery that follows sets
+	 * plugin->up means that every switch holds OpenSM's copy of its tables, so only differences
+	 * are sent. The discovery that follows sets
 	 * need_update for all switches again, and sends all blocks to a switch that turns out to
 	 * have been reset.
 	 */

@@ -47,7 +47,7 @@ size_t osr_store_wanted(const void *head);
 /*
  * Both results, checked; last->baseline is the baseline, or NULL if there was none (then the
  * baseline is left alone). Loads, digests and dependencies are computed again. engine is what
- * r->engine shall be, a static string; NULL takes tables of any engine and key, and leaves the
+ * routing->engine shall be, a static string; NULL takes tables of any engine and key, and leaves the
  * check to the caller: no loads, no digest, nothing for a repair. label names the bytes in
  * messages. OSR_INVAL: no such bytes, damaged, of a later version, another engine or another key.
  * OSR_CHECK_FAILED: read, but the tables are refused.

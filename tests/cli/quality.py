@@ -132,6 +132,9 @@ def chosen(net):
     assert re.search(r'recommended here: (\S+),', said)[1] == re.search(r'chosen: (\S+) ', said)[1], said
     loads = {r['efi_per_capacity'] for r in ask('route', '-e', 'dfsssp', '--tables', at('dump', 'dfsssp'), net)['results']}
     assert len(loads) == 1, (net, loads)
+    dumped = ['route', '--bisections=0', '-e', 'sssp', '--tables', at('dump', 'dfsssp'), net]
+    best, load = re.search(r'recommended here: (\S+), verdict \w+, (\d+) routes', run(*dumped).stdout).groups()
+    assert int(load) in {int(r['efi_per_capacity'] + 0.5) for r in ask(*dumped)['results'] if r['tables'] == best} - {0}, (net, best, load)
     measured = [r for r in ask('route', '--bisections=300', *engines, net)['results'] if r['status'] == 'ok' and r['with_switches']['one_way'] == 'proven']
     # The fewer the better; of lengths, the channels of all routes between hosts above the least of any engine.
     least = min(r['mean_hops'] for r in measured)

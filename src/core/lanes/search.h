@@ -75,7 +75,7 @@ static inline bool osr_search_counts(const struct osr_search *search, uint32_t d
 }
 
 /*
- * Of *w, the caller has set s, f, scratch, diag, order.n_lanes and, by SL, order.rank and masks;
+ * The caller has set spf, fabric, scratch, diag, order.n_lanes and, by SL, order.rank and masks;
  * everything else is 0. Allocates the rest, by_turn with the lanes of turns, and pinned.
  */
 enum osr_status osr_search_init(struct osr_search *search, bool by_turn);
@@ -175,7 +175,7 @@ void osr_search_detour(struct osr_search *search, uint32_t root, uint32_t d, boo
 /*
  * Balance: entries leave the busiest channels for legal routes of the same length; if `spare` is
  * not 0, at most `spare` routes may get longer. It ends when no channel carries more than `enough`,
- * or more than the mean and a twenty-fifth. By SL the masks of all trees must be set.
+ * or more than 1.04 times the mean. By SL the masks of all trees must be set.
  */
 void osr_search_ease(struct osr_search *search, uint64_t enough, uint64_t spare);
 

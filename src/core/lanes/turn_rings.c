@@ -120,13 +120,11 @@ static bool rings_spread(struct turn_rings *turn_rings)
 /*
  * The lanes of c1 from which a packet may go on by c2; its own switch is never the next one.
  *  - Into a lower dimension only from lane 0, which lies below all: a route's first hop is free.
- *  With two lanes a gate's
- *    lane 0 lies where its lane 1 would be, so no route begins with a gate and then goes into a
- *    lower dimension.
+ *    With two lanes a gate's lane 0 lies where its lane 1 would be, so no route begins with a gate
+ *    and then goes into a lower dimension.
  *  - Into a higher dimension from every lane: dimensions follow each other in the order.
  *  - Straight on within a ring or line from every lane, but for gates on their highest one: packets
- *  that came straight on
- *    to a gate would hold the triple. In a clique nothing goes on.
+ *    that came straight on to a gate would hold the triple. In a clique nothing goes on.
  */
 static uint16_t rings_feed(const struct turn_rings *turn_rings, uint32_t c1, uint32_t c2)
 {

@@ -42,10 +42,8 @@ bool osr_fit_sort(const struct osr_weights *weights, struct osr_arena *scratch, 
  * dense graphs the first alone.
  *   - up-down: channels towards a root by falling depth, then away from it by rising depth.
  *   - peeling: sources come first and sinks last, again and again; else channels that send more
- *   than they get. Source:
- *     Eades, Lin, Smyth 1993. DIFFERS: not the largest difference first, but all above a threshold
- *     that is
- *     halved, which needs no heap.
+ *     than they get. Source: Eades, Lin, Smyth 1993. DIFFERS: takes all channels above a threshold
+ *     that is halved, not the one with the largest difference; so it needs no heap.
  *   - sifting: take each channel out and put it back where it costs least, three times.
  * O(edges log degree + channels log channels) for a pass.
  * Weights of UINT32_MAX are never made backward if that can be avoided.

@@ -83,7 +83,7 @@ static inline void osr_moves_set_goal(struct osr_moves *moves, uint64_t least, u
 	moves->goal = expected < least + least / 20 ? least + least / 20 : expected;
 }
 
-/* Memory for runs on moves->f, for moves->sent if that is set. Lives in `arena`. */
+/* Memory for runs on moves->fabric, for moves->sent if that is set. Lives in `arena`. */
 enum osr_status osr_moves_init(struct osr_moves *moves, struct osr_arena *arena,
 			       struct osr_diag *diag);
 

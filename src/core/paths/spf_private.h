@@ -32,19 +32,19 @@ struct osr_spf_scratch {
 };
 
 /*
- * Fills edge_row, edge_chan, edge_next with the shortest-path graph towards root; `free`: whatever
- * the order.
+ * Fills edge_row, edge_chan, edge_next with the shortest-path graph towards root, whatever the
+ * order.
  */
 void osr_spf_graph(struct osr_spf *spf, uint32_t root);
 void osr_spf_graph_free(struct osr_spf *spf, uint32_t root);
 
 /*
- * The same with s->place: only steps of paths up the order first, then down. Switches without such
+ * The same with spf->place: only steps of paths up the order first, then down. Switches without such
  * a path have all their edges; returns how many of them have hosts.
  */
 uint32_t osr_spf_graph_in_order(struct osr_spf *spf, uint32_t root);
 
-/* The lightest of the shortest paths to root, whose graph is laid out. */
+/* Fills hop[] with the lightest shortest paths to root; osr_spf_graph() of root comes first. */
 void osr_spf_settle(struct osr_spf *spf, uint32_t root, uint8_t *hop);
 
 /*
@@ -54,7 +54,7 @@ void osr_spf_settle(struct osr_spf *spf, uint32_t root, uint8_t *hop);
 void osr_spf_count_order(struct osr_spf *spf, const uint16_t *order, uint32_t n, const uint8_t *hop,
 			 uint64_t sign);
 
-/* osr_moves_run() on routes and loads of spf; *m is spf->scratch->moves or has been made of it. */
+/* osr_moves_run() on routes and loads of spf; `moves` is spf->scratch->moves, or has been made of it. */
 void osr_spf_move(struct osr_spf *spf, struct osr_moves *moves, uint64_t goal);
 
 /* The loads of all routes made so far. */

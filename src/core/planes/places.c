@@ -7,8 +7,8 @@
  * each plane every group takes the place of a group, in a whole tree an automorphism which leaves
  * the leaves where they are.
  *
- * Groups that are cabled alike are put into pairs, pairs into fours, and so on, as many as there
- * are planes: *blocks*. In plane k the i-th of a block of n takes the place of its (i xor (k mod
+ * Groups that are cabled alike are put into pairs, pairs into fours, and so on, until a *block* has
+ * as many groups as there are planes. In plane k the i-th of a block of n takes the place of its (i xor (k mod
  * n))-th, so that flows which share a channel in one plane share one in all of them. In the planes
  * that are left over the second choices on the way up (digit b_3) change places in the same way
  * besides, then parallel cables.
@@ -41,7 +41,7 @@ struct finder {
 	/* Of a tree. */
 	uint32_t *size; /* [n] of a block; 0: it is part of another one */
 	int64_t *cost,
-		*joint; /* [n * n] of two groups, and of two blocks: below 0 they are alike */
+		*joint; /* [n * n] how unlike two groups are cabled, below 0: alike; the sum over two blocks */
 	/* [n_switches] */
 	uint32_t *to, *there; /* whose place a switch takes; who takes its place */
 	uint32_t *turn;       /* what the numbers of parallel cables are xored with */

@@ -147,7 +147,7 @@ static void gate_dest(void *ctx, uint32_t i, uint32_t d)
 		proven = gate_delivers(gate, mine);
 	if (proven)
 		return;
-	/* Of all threads, the lowest destination stands. */
+	/* The lowest refused destination of all threads is reported. */
 	while (d < seen && !__atomic_compare_exchange_n(&gate->refused, &seen, d, false,
 							__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;

@@ -34,7 +34,7 @@ enum osr_status osr_gate(const struct osr_fabric *fabric, const struct osr_routi
  * The same after osr_gate() has confirmed `before` (before->confirmed; else it counts for nothing):
  * LIDs of hosts are not judged again where neither their entries and levels nor the channels and
  * lanes that they use have changed, with the ranks of the certificate. Port 0 of switches is judged
- * always, and everything if switches have come or gone. *n_judged: LIDs that were; may be NULL.
+ * always, and everything if switches have come or gone. *n_judged: how many LIDs were judged; may be NULL.
  */
 enum osr_status osr_gate_again(const struct osr_fabric *fabric, const struct osr_routing *routing,
 			       const struct osr_result *before, struct osr_arena *scratch,

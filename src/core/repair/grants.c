@@ -39,7 +39,7 @@ uint16_t osr_repair_need(const struct repair *repair, uint32_t d, uint32_t v)
 	if (repair->scheme == SCHEME_ONE_LANE)
 		return 1;
 	lanes = sls_of(repair, d * n + v);
-	/* Replies of v's hosts to requests of the hosts of the LID's switch. */
+	/* v also answers requests from d's switch, on the SLs of those requests. */
 	if (has_replies(repair) && fabric->term_weight[fabric->dest_term[d]] &&
 	    fabric->sw_sources[root])
 		for (uint32_t i = repair->dest_row[v]; i < repair->dest_row[v + 1]; i++)

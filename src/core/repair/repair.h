@@ -16,7 +16,7 @@
  * switches whose route is cut move, each over as few channels as possible: to its old port if that
  * still leads to the LID, else to its port of the last sweep, else to the least loaded path. Then
  * LIDs leave channels that carry more than 1.05 of the least load that any routing of this fabric
- * can have (bound.h). Entries in blocks that are sent anyway leave first.
+ * can have (bound.h), or more than a full route can be expected to, if that is more. Entries in blocks that are sent anyway leave first.
  *
  * Lanes. By SL a pair keeps its SL, and every SL that it was given since the baseline was made
  * (`granted`) must be free of deadlock on its new route. A pair gets another SL only if the old one
@@ -57,7 +57,7 @@ enum osr_status osr_repair(const struct osr_job *job, bool spare, struct osr_dia
 
 /*
  * Work that the next repair would do, done when there is time: the turns that the tables of x take,
- * into r->lane_deps, in `result`. routing is x's routing. For checked results that others may be
+ * into routing->lane_deps, in `result`. routing is x's routing. For checked results that others may be
  * repaired from (without a baseline of their own); nothing to do is fine.
  */
 enum osr_status osr_repair_prepare(const struct osr_result *x, struct osr_arena *scratch,

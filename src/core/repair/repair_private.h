@@ -56,7 +56,7 @@ struct repair {
 	const struct osr_job *job;
 	const struct osr_fabric *fabric;
 	const struct osr_result *base, *last;
-	struct osr_fabric_map then; /* f in the baseline's fabric */
+	struct osr_fabric_map then; /* the fabric, in that of the baseline */
 	struct osr_earlier lately;  /* the last sweep's tables */
 
 	enum repair_scheme scheme;
@@ -140,10 +140,10 @@ enum osr_status osr_repair_carry(const struct repair *repair, const struct osr_f
 /* The baseline's tables on the current fabric, in repair->routing. */
 enum osr_status osr_repair_tables(struct repair *repair, struct osr_arena *result,
 				  struct osr_diag *diag);
-/* repair->r.lane_deps of these tables, in `result`. */
+/* repair->routing.lane_deps of these tables, in `result`. */
 enum osr_status osr_repair_deps(struct repair *repair, struct osr_arena *result,
 				struct osr_diag *diag);
-/* The order of repair->r with all turns that its routes take. */
+/* The order of repair->routing, with all turns that its routes take. */
 enum osr_status osr_repair_order(struct repair *repair, struct osr_diag *diag);
 /* The finished tables `routing` are those of repair->routing, as hops in scratch. */
 enum osr_status osr_repair_take(struct repair *repair, const struct osr_routing *routing,

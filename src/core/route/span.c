@@ -117,7 +117,7 @@ void osr_span_weigh(const uint32_t *parent, struct osr_weights *weights)
 	OSR_EACH_SWITCH(v, fabric) {
 		uint32_t up = parent[v];
 
-		/* out runs over the tree's channels that leave v, in over those that enter it. */
+		/* `out` is a channel of the tree that leaves v; those that enter it follow below. */
 		OSR_EACH_CHANNEL(out, fabric, v) {
 			bool down = parent[fabric->chan_dst[out]] == fabric->chan_rev[out];
 

@@ -3,7 +3,8 @@
  * Digits. What is connected within levels l..h is a piece above l, what is within 1..l one below.
  * In a whole tree each piece above and each below one level meet in exactly one switch. Pieces that
  * fit together are joined to groups, and the number of a group within the group around it is the
- * digit of all its switches: b_l above, a_(l+1) below. Pieces and groups go by their lowest switch.
+ * digit of all its switches: b_l above, a_(l+1) below. Pieces and groups are numbered by
+ * their lowest switch.
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -10,7 +10,8 @@ struct osr_follow {
 	const struct osr_generation *gen; /* [n], 1 or 2 */
 	uint32_t n;
 	uint32_t modes;
-	uint16_t any[2]; /* senders choose one of these SLs, a bit each; 0: senders have rows */
+	uint16_t any
+		[2]; /* senders choose one of these SLs, a bit each; 0: SLs come from path records */
 
 	/* The LID that is loaded. */
 	/* [n_switches] channel of the entry, or OSR_NONE; out[1][s] is never out[0][s] */
