@@ -57,9 +57,20 @@ struct outcome {
 
 /* ---- differences ----------------------------------------------------------------------------- */
 
+/* Ports of switch s that lead somewhere in the new fabric: its own, and those with a cable. */
+static void find_ports(const struct osr_fabric *fabric, uint32_t s, bool leads[256])
+{
+	memset(leads, 0, 256);
+	leads[0] = true;
+	OSR_EACH_CHANNEL(c, fabric, s)
+		leads[fabric->chan_port[c]] = true;
+	OSR_EACH_TERMINAL(t, fabric, s)
+		leads[fabric->term_port[t]] = true;
+}
+
 /*
- * Pairs of a host and the LID of another host that have another SL; and SL2VL tables. If a
- * generation has no SL2VL tables of its own, VL = SL holds for the SLs in use alone, and the others
+ * Pairs of a host and the LID of another host that have another SL; and SL2VL tables, but for those
+ * of ports that lead nowhere any more, which are not read from switches. If a generation has no SL2VL tables of its own, VL = SL holds for the SLs in use alone, and the others
  * are OpenSM's to map.
  */
 static void count_lanes(const struct args *args, struct outcome *outcome)
@@ -69,6 +80,7 @@ static void count_lanes(const struct args *args, struct outcome *outcome)
 	uint32_t sls = old->sl2vl && new->sl2vl ? 0xffff : 0;
 	const bool any_sl[] = { !old->sl && !args->gen[OLD].paths,
 				!new->sl && !args->gen[NEW].paths };
+	bool leads[256];
 
 	OSR_EACH_DEST(d, fabric)
 		OSR_EVERY_TERMINAL(t, fabric) {
@@ -83,17 +95,21 @@ static void count_lanes(const struct args *args, struct outcome *outcome)
 			outcome->n_sl += osr_lft(new, fabric->term_switch[t], d) != OSR_NO_PATH &&
 					 was != is && !any_sl[OLD] && !any_sl[NEW];
 		}
-	OSR_EACH_SWITCH(s, fabric)
+	OSR_EACH_SWITCH(s, fabric) {
+		find_ports(fabric, s, leads);
 		for (unsigned in = 0; in <= fabric->sw_n_ports[s]; in++)
 			for (unsigned out = 1; out <= fabric->sw_n_ports[s]; out++) {
 				const uint8_t *was = cli_gen_sl2vl(old, fabric, s, in, out);
 				const uint8_t *is = cli_gen_sl2vl(new, fabric, s, in, out);
 				bool differ = false;
 
+				if (!leads[in] || !leads[out])
+					continue;
 				for (unsigned sl = 0; sl < 16; sl++)
 					differ |= sls >> sl & 1 && was[sl] != is[sl];
 				outcome->n_sl2vl += differ;
 			}
+	}
 }
 
 /* Neither has groups, and both have the tree along which OpenSM's groups will be laid. */

@@ -222,6 +222,8 @@ def kept(workdir):
         opensm.wait_quiet()
         after = fabric.tables()
         expected = sum(before.switches[s].forward(lid) != after.switches[s].forward(lid) for s in range(len(after.switches)) for lid in after.lids)
+        tables = sum(one.table(i, o) != two.table(i, o) for one, two in zip(before.switches, after.switches)
+                     for o in {*two.next, *two.hosts} for i in {0, *two.next, *two.hosts})
         for old in file, folder:
             found = run(fabric, 'diff', old, '--live', code=(0, 1))
             row, = found['cables']
@@ -230,6 +232,8 @@ def kept(workdir):
             expect([efi['old'], efi['new']] == [t.edge_forwarding_index()[0] for t in (before, after)], 'load: %s' % efi)
             # What led into the dead cable leads nowhere in what is left of the old tables, and may not count.
             expect(0 < found['diff']['entries_changed'] == expected and not found['nodes'], '%s entries changed, not %d' % (found['diff'], expected))
+            # Nor do the tables of the port that lost its cable, which nobody reads.
+            expect(found['diff']['sl2vl_changed'] == tables, '%s SL2VL tables changed, not %d' % (found['diff'], tables))
         opensm.change(fabric.relink(*cable[:2]))
         victim = before.switches[next(e.switch for e in before.ends if e.name == 'h11')]
         opensm.change(fabric.unlink(victim.name))
