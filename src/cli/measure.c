@@ -514,7 +514,7 @@ const struct out_field cli_result_fields[] = {
 	{ "vls", "VLs used", COUNT(tables.routing.n_vls, OF_ENGINE) },
 	{ "layers_one_way", "  needed by requests",
 	  COUNT(tables.routing.n_layers_one_way, DETAIL OF_ENGINE) },
-	{ "layers", "  needed for this verdict", COUNT(tables.routing.n_layers, DETAIL OF_ENGINE) },
+	{ "layers", "  needed for this verdict", COUNT(tables.routing.n_layers, OF_ENGINE) },
 	{ "ebb", "effective bisection bw", REAL(4, bisections.bandwidth.mean, OF_BISECTIONS) },
 	{ "ebb_half_width", "  95 % confidence, +-",
 	  REAL(5, bisections.bandwidth.half_width, OF_BISECTIONS) },
