@@ -467,6 +467,7 @@ def classes(workdir):
 CAS = ('--mgmt', 'tree', 'm=3,3,3', 'w=1,3,3')	# one on every switch
 ROWS['lacking'] = [(net, engine, 'max_vls = 4\n', {}) for net, engine in (
     ('ring-5', 'sssp'), ('torus-4x4', 'p2sssp'), (CAS, 'p2sssp'), (CAS, 'sssp'), (CAS, 'dmodk'), ('torus-4x4', 'angara'))]
+ROWS['lacking'].append((('random', 'switches=24', 'links=60', 'seed=3'), 'dfsssp', 'max_vls = 4\n[dfsssp]\nany_sl = off\nreversible_sl = off\n', {}))
 
 
 @scenario('any-sl.warning')
