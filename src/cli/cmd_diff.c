@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -422,9 +423,10 @@ static enum osr_status diff_tables(struct args *args)
 		st = cli_verify(&ask, scratch, result, &outcome.found[g], diag);
 		if (!st)
 			st = cli_bounds_of(ask.fabric, scratch, &bounds, diag);
-		outcome.load[g] = bounds.first > 0 ? outcome.found[g].all.audit.efi_per_capacity /
-							     bounds.first
-						   : 1;
+		outcome.load[g] = NAN;
+		if (bounds.first > 0 && !outcome.found[g].all.audit.n_lost)
+			outcome.load[g] =
+				outcome.found[g].all.audit.efi_per_capacity / bounds.first;
 	}
 	/* An answer for all packets holds for packets between hosts. */
 	if (!st)

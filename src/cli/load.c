@@ -24,9 +24,10 @@ enum osr_status cli_load_of(const struct osr_fabric *fabric, const struct osr_ro
 	enum osr_status st = OSR_OK;
 
 	*load = (struct cli_load){ .bound = *bounds, .first = NAN, .all = NAN, .n_lids = 1 };
-	if (bounds->first > 0)
+	/* Where routes are lost, the others may carry less than any whole routing. */
+	if (bounds->first > 0 && !audit->n_lost)
 		load->first = audit->efi_per_capacity / bounds->first;
-	if (bounds->all > 0)
+	if (bounds->all > 0 && !audit->n_lost)
 		load->all = audit->efi_all_per_capacity / bounds->all;
 	OSR_EVERY_TERMINAL(t, fabric)
 		if (fabric->term_weight[t] && load->n_lids < 1u << fabric->term_lmc[t])

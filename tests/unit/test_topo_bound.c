@@ -523,6 +523,53 @@ static void test_trees_keep(void **state)
 }
 
 /*
+ * Two LIDs a host: a cable dies; another one dies in the sweep in which it is back. No repair, and
+ * no planes that stay after a full route, are refused.
+ */
+static void test_lids_swap(void **state)
+{
+	static const struct {
+		const char *engine, *tree;
+	} lives[] = { { "dmodk", "tree m=2,4 w=1,3" },
+		      { "dmodk", "tree m=3,3,4 w=1,3,3" },
+		      { "dfsssp", "tree m=3,3,3 w=1,3,1 p=1,1,3" },
+		      { "dfsssp", "tree m=2,2,3 w=1,2,1 p=1,1,2" },
+		      { "osmroutes", "tree m=2,3,2 w=1,3,1 p=1,1,2" } };
+
+	for (unsigned i = 0; i < sizeof(lives) / sizeof(lives[0]); i++) {
+		struct osr_arena arena = { 0 };
+		struct osr_result whole = { 0 };
+		struct osr_verdict verdict;
+		struct osr_prng prng = { i };
+		struct osr_fabric fabric;
+
+		topo_fabric(lives[i].tree, NULL, 1, &arena, &fabric);
+		sweep_by(lives[i].engine, "", &fabric, 8, NULL, &arena, &whole, &verdict);
+		for (uint32_t c = 0; c < fabric.n_channels; c++) {
+			uint32_t other = osr_prng_below(&prng, fabric.n_channels);
+			struct osr_result without = { 0 }, swapped = { 0 };
+			struct osr_arena mine = { 0 };
+			struct osr_fabric now;
+			struct faults faults;
+
+			if (c > fabric.chan_rev[c] || other == c || other == fabric.chan_rev[c])
+				continue;
+			faults_new(&faults, &fabric);
+			faults_cable(&faults, c, true);
+			faults_build(&faults, &mine, &now);
+			sweep_by(lives[i].engine, "", &now, 8, &whole, &mine, &without, &verdict);
+			faults_cable(&faults, c, false);
+			faults_cable(&faults, other, true);
+			faults_build(&faults, &mine, &now);
+			sweep_by(lives[i].engine, "", &now, 8, &without, &mine, &swapped, &verdict);
+			faults_free(&faults);
+			osr_arena_free(&mine);
+		}
+		osr_arena_free(&arena);
+	}
+}
+
+/*
  * Of a grid that angara remembers whole half is left: a smaller one, which it routes as if it had
  * been all.
  */
@@ -553,5 +600,5 @@ static void test_half_a_grid(void **state)
 }
 
 TEST_PROGRAM(test_more_lanes, test_one_lane, test_known_bounds, test_shapes, test_any_sl_lasts,
-	     test_management, test_idle_lanes, test_trees_keep, test_any_sl_of_engines,
-	     test_half_a_grid)
+	     test_management, test_idle_lanes, test_trees_keep, test_lids_swap,
+	     test_any_sl_of_engines, test_half_a_grid)

@@ -176,7 +176,7 @@ static uint16_t final_coord(const struct finder *finder, uint32_t v, uint8_t k)
 
 	if (!finder->seen[v])
 		return OSR_NO_PLACE;
-	osr_invariant(label >= 0 && (uint32_t)label < finder->product->size[k]);
+	osr_invariant(label >= 0 && label < OSR_NO_PLACE);
 	return label;
 }
 

@@ -324,8 +324,24 @@ static enum osr_status sweep_first_lids(const struct osr_job *job, const struct 
  */
 static bool sweep_keeps_planes(const struct osr_job *job)
 {
-	return job->notes.size && !(job->engine->capabilities & OSR_ENGINE_REROUTE) &&
-	       job->fabric->n_dests <= job->previous->fabric.n_dests;
+	return job->notes.size && !(job->engine->capabilities & OSR_ENGINE_REROUTE);
+}
+
+/* Has the fabric a LID, or a cable, that an earlier one had not? */
+static bool sweep_has_new_lid(const struct osr_fabric *fabric, const struct osr_earlier *earlier)
+{
+	OSR_EACH_DEST(d, fabric)
+		if (earlier->map.dest[d] == OSR_NONE)
+			return true;
+	return false;
+}
+
+static bool sweep_has_new_cable(const struct osr_fabric *fabric, const struct osr_earlier *earlier)
+{
+	OSR_EVERY_CHANNEL(c, fabric)
+		if (earlier->map.chan[c] == OSR_NONE)
+			return true;
+	return false;
 }
 
 /* Are all rows those of first LIDs? Others, once mended, do not return with the cables. */
@@ -358,12 +374,17 @@ static enum osr_status sweep_expand(const struct osr_job *job, const struct osr_
 	planes = earlier.routing.planes;
 	if (!st && !first->stable.kept)
 		stay = planes.n && planes.n == osr_planes_count(job->fabric) &&
-		       (job->fabric->n_channels <= base->fabric.n_channels ||
+		       !sweep_has_new_lid(job->fabric, &earlier) &&
+		       (!sweep_has_new_cable(job->fabric, &earlier) ||
 			sweep_planes_follow(job->fabric, &planes));
 	if (!st && !stay)
 		return osr_planes_choose(job->fabric, fabric, first, &job->request, job->scratch,
 					 job->arena, job->routing, job->diag);
-	if (planes.n)
+	/*
+	 * A repair that has taken lanes by turn for the first time knows nothing of the turns of
+	 * other planes.
+	 */
+	if (planes.n && !(first->sl2vl && !base->routing.sl2vl))
 		own = &earlier.routing;
 	if (!st && own)
 		st = osr_planes_mend(job->fabric, fabric, first, &planes, &earlier.routing,
