@@ -193,6 +193,9 @@ enum osr_status osr_fabric_copy(const struct osr_fabric *from, struct osr_arena 
 /* Index of the switch with this node GUID, or OSR_NONE. O(log n). */
 uint32_t osr_fabric_switch_by_guid(const struct osr_fabric *fabric, uint64_t guid);
 
+/* The rate of the fastest channel, for which one of unknown rate counts; 0: none is known. */
+uint16_t osr_fabric_fastest(const struct osr_fabric *fabric);
+
 /*
  * Nodes name themselves, with any bytes. Replaces control characters and bytes that are not UTF-8
  * by question marks, as in all names of a fabric.

@@ -144,6 +144,15 @@ enum osr_status osr_fabric_copy(const struct osr_fabric *from, struct osr_arena 
 	return OSR_OK;
 }
 
+uint16_t osr_fabric_fastest(const struct osr_fabric *fabric)
+{
+	uint16_t fastest = 0;
+
+	OSR_EVERY_CHANNEL(c, fabric)
+		fastest = fabric->chan_rate[c] > fastest ? fabric->chan_rate[c] : fastest;
+	return fastest;
+}
+
 uint32_t osr_fabric_switch_by_guid(const struct osr_fabric *fabric, uint64_t guid)
 {
 	uint32_t lo = 0, hi = fabric->n_switches;

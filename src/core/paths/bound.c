@@ -23,12 +23,18 @@ static uint64_t divide_up(uint64_t a, uint64_t b)
 	return a / b + (a % b != 0);
 }
 
-static uint64_t cut_bound(const struct osr_cut *inside, const struct osr_cut *all)
+/* Routes that come in or go out, whichever are more. */
+static uint64_t cut_routes(const struct osr_cut *inside, const struct osr_cut *all)
 {
 	uint64_t in = inside->lids * (all->sources - inside->sources);
 	uint64_t out = inside->sources * (all->lids - inside->lids);
 
-	return inside->channels ? divide_up(in < out ? out : in, inside->channels) : 0;
+	return in < out ? out : in;
+}
+
+static uint64_t cut_bound(const struct osr_cut *inside, const struct osr_cut *all)
+{
+	return inside->channels ? divide_up(cut_routes(inside, all), inside->channels) : 0;
 }
 
 /* The same where channels have a capacity: in such parts of a route for each unit of it. */
@@ -36,10 +42,7 @@ static uint64_t cut_bound(const struct osr_cut *inside, const struct osr_cut *al
 
 static uint64_t cut_bound_by_capacity(const struct osr_cut *inside, const struct osr_cut *all)
 {
-	uint64_t in = inside->lids * (all->sources - inside->sources);
-	uint64_t out = inside->sources * (all->lids - inside->lids);
-
-	return inside->channels ? (in < out ? out : in) * PARTS / inside->channels : 0;
+	return inside->channels ? cut_routes(inside, all) * PARTS / inside->channels : 0;
 }
 
 static void cut_add(const struct osr_cuts *cuts, struct osr_cut *cut, uint32_t v)
@@ -281,21 +284,18 @@ static uint64_t shortest_hops(const struct osr_fabric *fabric, const uint64_t *l
 }
 
 /*
- * rate[n_channels] of all channels, where they differ; an unknown rate is the fastest. Returns their
- * sum, or 0 where all channels are alike.
+ * rate[n_channels] of all channels, an unknown one as the fastest. Returns their sum, or 0 where all
+ * channels are alike.
  */
-static uint64_t find_rates(const struct osr_fabric *fabric, uint64_t *rate, uint16_t *fastest)
+static uint64_t find_rates(const struct osr_fabric *fabric, uint64_t fastest, uint64_t *rate)
 {
 	uint64_t sum = 0;
 
-	*fastest = 0;
-	OSR_EVERY_CHANNEL(c, fabric)
-		*fastest = fabric->chan_rate[c] > *fastest ? fabric->chan_rate[c] : *fastest;
 	OSR_EVERY_CHANNEL(c, fabric) {
-		rate[c] = fabric->chan_rate[c] ? fabric->chan_rate[c] : *fastest;
+		rate[c] = fabric->chan_rate[c] ? fabric->chan_rate[c] : fastest;
 		sum += rate[c];
 	}
-	return sum == (uint64_t)*fastest * fabric->n_channels ? 0 : sum;
+	return sum == fastest * fabric->n_channels ? 0 : sum;
 }
 
 enum osr_status osr_bound_load(const struct osr_fabric *fabric, enum osr_lids which,
@@ -307,13 +307,15 @@ enum osr_status osr_bound_load(const struct osr_fabric *fabric, enum osr_lids wh
 	uint64_t *bits = osr_alloc(scratch, 3 * (size_t)n, sizeof(*bits));
 	uint64_t *rate = osr_alloc(scratch, fabric->n_channels, sizeof(*rate));
 	struct osr_cuts cuts = { .fabric = fabric, .lids = which, .bound = cut_bound };
-	uint16_t fastest;
+	uint16_t fastest = osr_fabric_fastest(fabric);
 	enum osr_status st;
 
 	*bound = 0;
-	if (!lids || !bits || !rate)
+	if (!lids || !bits || !rate) {
+		osr_arena_reset(scratch, mark);
 		return osr_fail(diag, OSR_NOMEM, "out of memory for the least load");
-	sum = find_rates(fabric, rate, &fastest);
+	}
+	sum = find_rates(fabric, fastest, rate);
 	if (sum) {
 		cuts.weight = rate;
 		cuts.bound = cut_bound_by_capacity;

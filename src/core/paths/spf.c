@@ -49,12 +49,9 @@ static void spf_group_dests(struct osr_spf *spf)
 static void set_units(struct osr_spf *spf, bool ignore_rates)
 {
 	const struct osr_fabric *fabric = spf->fabric;
-	uint32_t fastest = 0;
+	uint32_t fastest = osr_fabric_fastest(fabric);
 	bool mixed = false;
 
-	OSR_EVERY_CHANNEL(c, fabric)
-		if (fabric->chan_rate[c] > fastest)
-			fastest = fabric->chan_rate[c];
 	OSR_EVERY_CHANNEL(c, fabric)
 		mixed |= fabric->chan_rate[c] && fabric->chan_rate[c] != fastest;
 	OSR_EVERY_CHANNEL(c, fabric) {

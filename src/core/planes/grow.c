@@ -269,12 +269,10 @@ static enum osr_status grow_units(struct grow *grow, struct osr_diag *why)
 {
 	const struct osr_fabric *fabric = grow->fabric;
 	uint32_t *unit = osr_alloc(grow->in->scratch, fabric->n_channels, sizeof(*unit));
-	uint32_t fastest = 0;
+	uint32_t fastest = osr_fabric_fastest(fabric);
 
 	if (osr_arena_failed(grow->in->scratch, why))
 		return OSR_NOMEM;
-	OSR_EVERY_CHANNEL(c, fabric)
-		fastest = fabric->chan_rate[c] > fastest ? fabric->chan_rate[c] : fastest;
 	OSR_EVERY_CHANNEL(c, fabric) {
 		uint32_t rate = fabric->chan_rate[c];
 

@@ -183,9 +183,8 @@ static void split_hosts(struct splitter *splitter)
 		splitter->host[splitter->n_hosts++] = t;
 		splitter->n_lids = n > splitter->n_lids ? n : splitter->n_lids;
 	}
-	OSR_EVERY_CHANNEL(c, fabric)
-		splitter->fastest = fabric->chan_rate[c] > splitter->fastest ? fabric->chan_rate[c]
-									     : splitter->fastest;
+	splitter->fastest = osr_fabric_fastest(fabric);
+	splitter->fastest += !splitter->fastest;
 	splitter->alike = true;
 	OSR_EVERY_CHANNEL(c, fabric)
 		splitter->alike &=
@@ -206,7 +205,6 @@ enum osr_status osr_split_measure(const struct osr_fabric *fabric,
 				     .routing = routing,
 				     .n_lids = 1,
 				     .n_ways = efforts[effort].n_ways,
-				     .fastest = 1,
 				     .scratch = scratch };
 	struct osr_prng order = { .state = 1 }, draws = { .state = 2 };
 	uint64_t flows;

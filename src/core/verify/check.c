@@ -313,15 +313,11 @@ static enum osr_status check_trees(struct checker *checker, uint32_t n, uint64_t
 void osr_verdict_loads(const struct osr_fabric *fabric, const uint64_t *first,
 		       const uint64_t *later, struct osr_verdict *verdict)
 {
-	uint16_t fastest = 0;
+	uint16_t fastest = osr_fabric_fastest(fabric);
 	double sum = 0;
 
 	verdict->efi = verdict->efi_all = 0;
 	verdict->efi_mean = verdict->efi_per_capacity = verdict->efi_all_per_capacity = 0;
-	OSR_EVERY_CHANNEL(c, fabric)
-		if (fabric->chan_rate[c] > fastest)
-			fastest = fabric->chan_rate[c];
-	/* Links of unknown rate count as the fastest. */
 	OSR_EVERY_CHANNEL(c, fabric) {
 		uint16_t rate = fabric->chan_rate[c];
 		double scale = rate ? (double)fastest / rate : 1, scaled = (double)first[c] * scale,
