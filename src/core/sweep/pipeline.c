@@ -327,19 +327,11 @@ static bool sweep_keeps_planes(const struct osr_job *job)
 	return job->notes.size && !(job->engine->capabilities & OSR_ENGINE_REROUTE);
 }
 
-/* Has the fabric a LID, or a cable, that an earlier one had not? */
-static bool sweep_has_new_lid(const struct osr_fabric *fabric, const struct osr_earlier *earlier)
+/* Is one of these n LIDs, or channels, new? then[n]: what each was in an earlier fabric. */
+static bool sweep_has_new(const uint32_t *then, uint32_t n)
 {
-	OSR_EACH_DEST(d, fabric)
-		if (earlier->map.dest[d] == OSR_NONE)
-			return true;
-	return false;
-}
-
-static bool sweep_has_new_cable(const struct osr_fabric *fabric, const struct osr_earlier *earlier)
-{
-	OSR_EVERY_CHANNEL(c, fabric)
-		if (earlier->map.chan[c] == OSR_NONE)
+	for (uint32_t i = 0; i < n; i++)
+		if (then[i] == OSR_NONE)
 			return true;
 	return false;
 }
@@ -374,8 +366,8 @@ static enum osr_status sweep_expand(const struct osr_job *job, const struct osr_
 	planes = earlier.routing.planes;
 	if (!st && !first->stable.kept)
 		stay = planes.n && planes.n == osr_planes_count(job->fabric) &&
-		       !sweep_has_new_lid(job->fabric, &earlier) &&
-		       (!sweep_has_new_cable(job->fabric, &earlier) ||
+		       !sweep_has_new(earlier.map.dest, job->fabric->n_dests) &&
+		       (!sweep_has_new(earlier.map.chan, job->fabric->n_channels) ||
 			sweep_planes_follow(job->fabric, &planes));
 	if (!st && !stay)
 		return osr_planes_choose(job->fabric, fabric, first, &job->request, job->scratch,
