@@ -71,8 +71,9 @@ static void find_ports(const struct osr_fabric *fabric, uint32_t s, bool leads[2
 
 /*
  * Pairs of a host and the LID of another host that have another SL; and SL2VL tables, but for those
- * of ports that lead nowhere any more, which are not read from switches. If a generation has no SL2VL tables of its own, VL = SL holds for the SLs in use alone, and the others
- * are OpenSM's to map.
+ * of ports that lead nowhere any more, which are not read from switches. If a generation has no
+ * SL2VL tables of its own, VL = SL holds for the SLs in use alone, and the others are OpenSM's to
+ * map.
  */
 static void count_lanes(const struct args *args, struct outcome *outcome)
 {
